@@ -116,7 +116,7 @@ static int do_unit(struct hf_store *store, const struct hf_item *unit)
         return 0; /* another caller's now; nothing of ours counts */
     if (!failure)
         return change(&job, (struct hf_change){ .verb = HF_VERB_CLOSE_OUT,
-                                                .status = HF_DONE,
+                                                .status = HF_STATUS_DONE,
                                                 .summary = "printed" });
     if (ended)
         return change(&job, (struct hf_change){ .verb = HF_VERB_HAND_BACK,

@@ -224,7 +224,7 @@ static void commit(struct self *self, struct talk *talk)
                                         .chain = talk->chain,
                                         .records = &record,
                                         .added_count = 1,
-                                        .status = HF_DONE,
+                                        .status = HF_STATUS_DONE,
                                         .outcome = "{\"kind\":\"assistant_message\"}",
                                         .release = true };
     struct hf_session_committed done;

@@ -108,7 +108,7 @@ static int change(struct self *self, struct hf_change *change, const struct held
 
 static void settle(struct self *self, const struct held *held)
 {
-    struct hf_change c = { .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE };
+    struct hf_change c = { .verb = HF_VERB_CLOSE_OUT, .status = HF_STATUS_DONE };
     unsigned fate = roll(self, 100);
     if (stopping || fate >= 95) {
         c = (struct hf_change){ .verb = HF_VERB_HAND_BACK };
@@ -117,7 +117,7 @@ static void settle(struct self *self, const struct held *held)
                                 .error_class = "transient_network" };
     } else if (fate >= 84 && !held->resumed) {
         c = (struct hf_change){ .verb = HF_VERB_WAIT,
-                                .status = HF_WAITING_USER,
+                                .status = HF_STATUS_WAITING_USER,
                                 .ref = held->id,
                                 .timeout_ms = 600000 };
     }
@@ -175,7 +175,7 @@ static bool too_much(struct self *self)
 {
     struct hf_stats stats;
     return hf_work_stats(self->store, NULL, &stats, NULL) == 0 &&
-           stats.by_status[HF_QUEUED] > 40;
+           stats.by_status[HF_STATUS_QUEUED] > 40;
 }
 
 static int submit(struct self *self, long count)
@@ -187,7 +187,7 @@ static int submit(struct self *self, long count)
         struct hf_new new = { .size = sizeof(new),
                               .source = HF_SOURCE_MANUAL,
                               .priority = -1,
-                              .disposition = HF_RERUNNABLE,
+                              .disposition = HF_DISPOSITION_RERUNNABLE,
                               .max_attempts = 1000 };
         new.source_id = source;
         new.retry_policy = "{\"initial_backoff_ms\":50,\"max_backoff_sec\":1}";
@@ -213,7 +213,7 @@ static int submit(struct self *self, long count)
 
 static void resume_some(struct self *self)
 {
-    static const enum hf_status waiting = HF_WAITING_USER;
+    static const enum hf_status waiting = HF_STATUS_WAITING_USER;
     struct hf_filter filter = {
         .size = sizeof(filter), .statuses = &waiting, .status_count = 1, .limit = 50
     };
@@ -235,7 +235,7 @@ static void resume_some(struct self *self)
 /* What crashed too often is held for an operator: here everything crashes often. */
 static void release_some(struct self *self)
 {
-    static const enum hf_status queued = HF_QUEUED;
+    static const enum hf_status queued = HF_STATUS_QUEUED;
     struct hf_filter filter = {
         .size = sizeof(filter), .statuses = &queued, .status_count = 1, .limit = 200
     };

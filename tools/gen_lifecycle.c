@@ -152,7 +152,7 @@ static void print_shapes(void)
            "    AND w.status || ':' || coalesce(w.gate, w.waiting_kind, '') = ANY (CASE\n"
            "        WHEN w.claim_group IS NOT NULL THEN '{%s:}'::text[]\n"
            "        WHEN w.finished_at IS NOT NULL THEN '",
-           status_at(HF_RUNNING));
+           status_at(HF_STATUS_RUNNING));
     for (int i = 1; i < HF_STATUS_COUNT; i++) {
         if (!hf_status_terminal((enum hf_status)i))
             continue;
@@ -161,10 +161,10 @@ static void print_shapes(void)
     }
     printf("}'\n        WHEN w.waiting_kind IS NOT NULL THEN '{%s:user,%s:external}'\n"
            "        WHEN w.next_retry_at IS NOT NULL THEN '{%s:}'\n        ELSE '{%s:",
-           status_at(HF_WAITING_USER), status_at(HF_WAITING_EXTERNAL),
-           status_at(HF_RETRY_SCHEDULED), status_at(HF_QUEUED));
+           status_at(HF_STATUS_WAITING_USER), status_at(HF_STATUS_WAITING_EXTERNAL),
+           status_at(HF_STATUS_RETRY_SCHEDULED), status_at(HF_STATUS_QUEUED));
     for (size_t i = 0; gates[i]; i++)
-        printf(",%s:%s", status_at(HF_QUEUED), gates[i]);
+        printf(",%s:%s", status_at(HF_STATUS_QUEUED), gates[i]);
     printf("}' END)\n");
 }
 

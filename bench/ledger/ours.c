@@ -45,7 +45,7 @@ struct hf_new bench_job(char id[64], const char *prefix, size_t i)
                             .source_id = id,
                             .kind = "bench",
                             .payload = "{\"n\":1}",
-                            .disposition = HF_RERUNNABLE,
+                            .disposition = HF_DISPOSITION_RERUNNABLE,
                             .priority = -1 };
 }
 
@@ -87,7 +87,7 @@ static int close_all(struct hf_store *store, const struct hf_answer *claimed,
                                          .verb = HF_VERB_CLOSE_OUT,
                                          .id = item->work.work_id,
                                          .token = item->token,
-                                         .status = HF_DONE };
+                                         .status = HF_STATUS_DONE };
     }
     int rc = hf_work_change(store, NULL, changes, n, HF_BRIEF, &closed, err);
     if (rc)

@@ -52,7 +52,7 @@ static int close_one(struct hf_store *store, struct hf_answer *claimed,
                                 .verb = HF_VERB_CLOSE_OUT,
                                 .id = item->work.work_id,
                                 .token = item->token,
-                                .status = HF_DONE };
+                                .status = HF_STATUS_DONE };
     struct hf_answer *closed;
     int rc = hf_work_change(store, NULL, &change, 1, HF_BRIEF, &closed, err);
     if (rc == 0)

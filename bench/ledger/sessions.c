@@ -105,7 +105,7 @@ static int commit(struct hf_store *store, const char *id, const struct bench_hel
                                         .chain = held->chain,
                                         .records = records,
                                         .added_count = count,
-                                        .status = HF_DONE,
+                                        .status = HF_STATUS_DONE,
                                         .outcome = "{\"kind\":\"assistant_message\"}",
                                         .release = release };
     return hf_session_commit(store, NULL, &wanted, &done, err);

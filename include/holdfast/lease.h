@@ -11,7 +11,8 @@ extern "C" {
 
 struct hf_store;
 
-enum hf_lane { HF_LANE_SESSION, HF_LANE_COUNT };
+/* The kind of row that a lease is on. */
+enum hf_leased { HF_LEASED_SESSION, HF_LEASED_COUNT };
 
 /* A lease as it stands, or stood. Texts live as long as the struct: it is self-contained. */
 struct hf_lease_info {
@@ -33,7 +34,7 @@ struct hf_lease_info {
 
 struct hf_lease_claim {
     uint32_t size;
-    enum hf_lane lane;
+    enum hf_leased leased;
     const char *key;
     const char *owner;
     const char *incarnation; /* NULL: this handle's */
@@ -53,19 +54,19 @@ HF_API HF_MUST_USE int hf_lease_take(struct hf_store *store,
 
 /* Extends the lease by its own term, ttl_ms, from now on. HF_EINVAL, HF_ETOOBIG, HF_ELEASELOST when
  * it is not this token's, or lapsed; and the errors of a store. */
-HF_API HF_MUST_USE int hf_lease_renew(struct hf_store *store, enum hf_lane lane,
+HF_API HF_MUST_USE int hf_lease_renew(struct hf_store *store, enum hf_leased leased,
                                       const char *key, const char *token,
                                       struct hf_lease_info *ret_info, struct hf_err *err);
 
 /* Frees the lease; its fence remains. HF_EINVAL, HF_ETOOBIG, HF_ELEASELOST when it is not this
  * token's: the lease of a successor is never changed; and the errors of a store. */
-HF_API HF_MUST_USE int hf_lease_release(struct hf_store *store, enum hf_lane lane,
+HF_API HF_MUST_USE int hf_lease_release(struct hf_store *store, enum hf_leased leased,
                                         const char *key, const char *token,
                                         struct hf_err *err);
 
 /* Reads the lease of a key, also a lapsed one. HF_EINVAL, HF_ETOOBIG, HF_ENOTFOUND: there is no
  * such session; and the errors of a store. */
-HF_API HF_MUST_USE int hf_lease_look(struct hf_store *store, enum hf_lane lane,
+HF_API HF_MUST_USE int hf_lease_look(struct hf_store *store, enum hf_leased leased,
                                      const char *key, struct hf_lease_info *ret_info,
                                      struct hf_err *err);
 

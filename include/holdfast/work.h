@@ -45,13 +45,13 @@ struct hf_store;
     X(EXTERNALLY_OWNED,                                                                  \
       "externally_owned") /* never claimed; closed from outside        */
 
-#define X(name, word) HF_##name,
+#define X(name, word) HF_STATUS_##name,
 enum hf_status { HF_STATUS_NONE, HF_STATUSES(X) HF_STATUS_COUNT };
 #undef X
 #define X(name, word) HF_SOURCE_##name,
 enum hf_source { HF_SOURCE_NONE, HF_SOURCES(X) HF_SOURCE_COUNT };
 #undef X
-#define X(name, word) HF_##name,
+#define X(name, word) HF_DISPOSITION_##name,
 enum hf_disposition { HF_DISPOSITION_NONE, HF_DISPOSITIONS(X) HF_DISPOSITION_COUNT };
 #undef X
 

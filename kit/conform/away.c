@@ -395,8 +395,9 @@ test_case(wait_a_deadline_does_what_its_wait_says)
         TRUE(!approve(id)->accepted);
         struct talk later = open_any();
         SAME(session, later.session_id);
-        CODE(0,
-             finish_as(t, &later, same(rows[i].unit, "timeout") ? HF_TIMEOUT : HF_DONE));
+        CODE(0, finish_as(t, &later,
+                          same(rows[i].unit, "timeout") ? HF_STATUS_TIMEOUT
+                                                        : HF_STATUS_DONE));
     }
 }
 
@@ -421,7 +422,7 @@ test_case(wait_a_turn_that_failed_at_a_deadline_is_ended_by_its_next_owner)
     SAME("timeout", later.answer->turn->inputs[0].status);
     CODE(HF_ESUPERSEDED, finish(&later, "as if nothing were"));
     CODE(0, step_with(&later, record("the call got no answer")));
-    CODE(0, finish_as(t, &later, HF_TIMEOUT));
+    CODE(0, finish_as(t, &later, HF_STATUS_TIMEOUT));
     IS("timeout", talk.turn_id);
     EQ(2, head("s")->record_count);
     SAME(next, open_any().turn_id);
@@ -710,7 +711,7 @@ test_case(turn_cancel_of_a_running_turn_is_seen_by_every_owner_and_wins_over_com
     SAME(turn, later.turn_id);
     TRUE(later.answer->sessions->cancel_request != NULL);
     TRUE(contains(later.answer->sessions->cancel_request, "\"reason\":\"stop\""));
-    CODE(0, finish_as(t, &later, HF_CANCELLED));
+    CODE(0, finish_as(t, &later, HF_STATUS_CANCELLED));
     IS("cancelled", turn);
     SAME(NULL, head("s")->cancel_request);
     EQ(HF_TURN_CANCEL_COMPLETED, cancel_turn(t, "s", turn));
@@ -747,7 +748,7 @@ test_case(turn_cancel_of_a_waiting_turn_ends_its_waits_and_units_at_once)
     SAME("cancelled", later.answer->turn->inputs[0].status);
     EQ(1, later.step);
     CODE(HF_ECANCELASKED, finish(&later, "no"));
-    CODE(0, finish_as(t, &later, HF_CANCELLED));
+    CODE(0, finish_as(t, &later, HF_STATUS_CANCELLED));
     EQ(1, head("s")->head_revision);
     SAME(next, open_any().turn_id);
 }
@@ -761,7 +762,7 @@ test_case(turn_cancel_by_the_unit_cancels_a_waiting_turn_too)
     SAME("cancelled", wait_of(id)->state);
     struct talk later = open_any();
     SAME(talk.turn_id, later.turn_id);
-    CODE(0, finish_as(t, &later, HF_CANCELLED));
+    CODE(0, finish_as(t, &later, HF_STATUS_CANCELLED));
     EQ(0, open_any().answer->session_count);
 }
 
@@ -777,7 +778,7 @@ test_case(turn_cancel_while_it_runs_is_kept_by_a_put_away)
     TRUE(stepped.ready);
     struct talk later = open_any();
     TRUE(later.answer->sessions->cancel_request != NULL);
-    CODE(0, finish_as(t, &later, HF_CANCELLED));
+    CODE(0, finish_as(t, &later, HF_STATUS_CANCELLED));
     SAME("cancelled", wait_of(wait_id(t, &talk, HF_WAIT_APPROVAL, "1/c/1"))->state);
 }
 

@@ -205,9 +205,9 @@ test_case(a_nonce_repeats_only_for_its_own_incarnation)
 test_case(a_claim_skips_what_is_not_queued)
 {
     struct held waits = running();
-    wait_for(waits, HF_WAITING_USER, "r");
+    wait_for(waits, HF_STATUS_WAITING_USER, "r");
     struct held ended = running();
-    close_as(ended, HF_DONE);
+    close_as(ended, HF_STATUS_DONE);
     struct held later = running();
     fail_as(later, "rate_limit");
     EQ(0, count_of(claim_many(.limit = 100)));
@@ -234,12 +234,12 @@ test_case(lane_gives_its_place_to_the_next_when_a_row_ends)
     const char *two = new_id(.lane_key = "L");
     const char *three = new_id(.lane_key = "L");
     SAME("lane", row(two)->gate);
-    close_as(one, HF_DONE);
+    close_as(one, HF_STATUS_DONE);
     SAME(NULL, row(two)->gate);
     SAME("lane", row(three)->gate);
     struct held next = { two, claim()->token };
     IS("running", two);
-    close_as(next, HF_FAILED);
+    close_as(next, HF_STATUS_FAILED);
     SAME(NULL, row(three)->gate);
 }
 
@@ -292,7 +292,7 @@ test_case(a24_waiting_does_not_keep_the_lane)
 {
     struct held one = running(.lane_key = "L");
     const char *two = new_id(.lane_key = "L");
-    wait_for(one, HF_WAITING_USER, "r");
+    wait_for(one, HF_STATUS_WAITING_USER, "r");
     SAME(NULL, row(two)->gate);
     SAME(two, claim()->work.work_id);
     resume(one.id);
@@ -311,7 +311,7 @@ test_case(a_due_row_does_not_keep_the_lane)
     CODE(0, renew(h)->code);
     sweep();
     SAME("lane", row(later)->gate);
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     SAME(NULL, row(later)->gate);
 }
 
@@ -329,12 +329,12 @@ test_case(a_promoted_row_takes_its_place_in_the_lane_by_urgency)
 test_case(resume_into_running_needs_a_free_lane)
 {
     struct held one = running(.lane_key = "L");
-    wait_for(one, HF_WAITING_USER, "r");
+    wait_for(one, HF_STATUS_WAITING_USER, "r");
     struct held two = running(.lane_key = "L");
     const char *before = picture();
     CODE(HF_EHELD, change(.verb = HF_VERB_RESUME, .id = one.id, .owner = "alice")->code);
     UNCHANGED(before);
-    close_as(two, HF_DONE);
+    close_as(two, HF_STATUS_DONE);
     const char *three = new_id(.lane_key = "L");
     SAME(NULL, row(three)->gate);
     CODE(0, change(.verb = HF_VERB_RESUME, .id = one.id, .owner = "alice")->code);
@@ -345,11 +345,11 @@ test_case(resume_into_running_needs_a_free_lane)
 test_case(a_requeued_row_queues_up_in_its_lane)
 {
     struct held one = running(.lane_key = "L");
-    close_as(one, HF_FAILED);
+    close_as(one, HF_STATUS_FAILED);
     struct held two = running(.lane_key = "L");
     requeue(one.id);
     SAME("lane", row(one.id)->gate);
-    close_as(two, HF_DONE);
+    close_as(two, HF_STATUS_DONE);
     SAME(NULL, row(one.id)->gate);
 }
 
@@ -389,7 +389,7 @@ test_case(lane_place_goes_to_the_next_of_the_same_tenant)
     const char *their_next = new_in_lane(t, "acme", 1);
     const char *our_next = new_in_lane(t, NULL, 2);
     const char *our_last = new_in_lane(t, NULL, 3);
-    CODE(0, close_as(ours, HF_DONE)->code);
+    CODE(0, close_as(ours, HF_STATUS_DONE)->code);
     SAME(NULL, row(our_next)->gate);
     SAME("lane", row(their_next)->gate);
     cancel(our_next);
@@ -409,7 +409,7 @@ test_case(lane_urgency_displaces_only_rows_of_the_same_tenant)
 
 static struct held resumed_by_alice(struct hf_conform *t, struct held h)
 {
-    CODE(0, wait_for(h, HF_WAITING_USER, "r")->code);
+    CODE(0, wait_for(h, HF_STATUS_WAITING_USER, "r")->code);
     const struct hf_item *item = change(.verb = HF_VERB_RESUME, .id = h.id,
                                         .owner = "alice");
     CODE(0, item->code);

@@ -100,7 +100,7 @@ test_case(d32_commit_needs_the_live_lease_the_head_and_the_turn)
     commit.session_id = "none";
     CODE(HF_ENOTFOUND, kit_commit(AT(t), commit, NULL));
     commit = kit_commit_of(&talk);
-    commit.status = HF_QUEUED;
+    commit.status = HF_STATUS_QUEUED;
     CODE(HF_EINVAL, kit_commit(AT(t), commit, NULL));
     SAME("status", t->err.field);
     EQ(0, head("s")->head_revision);

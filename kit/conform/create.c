@@ -27,7 +27,7 @@ test_case(create_is_idempotent)
 test_case(create_is_idempotent_after_the_row_ended)
 {
     struct held h = running(.source_id = "a", .payload = "1");
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
     const struct hf_item *again = create(.source_id = "a", .payload = "1");
     CODE(0, again->code);
     TRUE(!again->created);
@@ -249,7 +249,7 @@ test_case(t11_dedup_key_admits_one_live_row)
     CODE(0, again->code);
     TRUE(!again->created);
     SAME(h.id, again->work.work_id);
-    wait_for(h, HF_WAITING_USER, "r");
+    wait_for(h, HF_STATUS_WAITING_USER, "r");
     TRUE(!create(.dedup_key = "d")->created);
     cancel(h.id);
     const struct hf_item *fresh = create(.dedup_key = "d");
@@ -303,10 +303,10 @@ test_case(tenants_share_no_keys)
 test_case(tenants_share_no_waiting_references)
 {
     struct held mine = running();
-    wait_for(mine, HF_WAITING_EXTERNAL, "invoice-1");
+    wait_for(mine, HF_STATUS_WAITING_EXTERNAL, "invoice-1");
     t->who.tenant = "acme";
     struct held theirs = running();
-    wait_for(theirs, HF_WAITING_EXTERNAL, "invoice-1");
+    wait_for(theirs, HF_STATUS_WAITING_EXTERNAL, "invoice-1");
     const struct hf_item *woken = change(.verb = HF_VERB_RESUME, .ref = "invoice-1");
     CODE(0, woken->code);
     SAME(theirs.id, woken->work.work_id);
@@ -346,7 +346,7 @@ test_case(detached_is_born_done)
     SAME("done", event->to_status);
     TRUE(contains(event->payload, "detached"));
     EQ(0, count_of(claim_many(.limit = 10)));
-    made = create(.detached = true, .disposition = HF_EXTERNALLY_OWNED);
+    made = create(.detached = true, .disposition = HF_DISPOSITION_EXTERNALLY_OWNED);
     CODE(0, made->code);
     SAME("done", made->work.status);
     SAME("externally_owned", made->work.disposition);
@@ -355,13 +355,15 @@ test_case(detached_is_born_done)
 
 test_case(externally_owned_is_born_waiting)
 {
-    const char *id = new_id(.disposition = HF_EXTERNALLY_OWNED, .ref = "job-9");
+    const char *id = new_id(.disposition = HF_DISPOSITION_EXTERNALLY_OWNED,
+                            .ref = "job-9");
     const struct hf_work *w = row(id);
     SAME("waiting_external", w->status);
     SAME("external", w->waiting_kind);
     SAME("job-9", w->waiting_ref);
     EQ(0, w->deadline_at);
-    SAME("waiting_external", row(new_id(.disposition = HF_EXTERNALLY_OWNED))->status);
+    SAME("waiting_external",
+         row(new_id(.disposition = HF_DISPOSITION_EXTERNALLY_OWNED))->status);
     EQ(0, count_of(claim_many(.limit = 10)));
     advance(HOUR(1000));
     sweep();
@@ -385,7 +387,7 @@ test_case(r70_events_name_their_actor)
     struct held h = running();
     t->who.actor_kind = "worker";
     t->who.actor = "w-1";
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     SAME("human", last_event(h.id, "work_created")->actor_kind);
     SAME("ada", last_event(h.id, "work_created")->actor);
     SAME("worker", last_change(h.id)->actor_kind);

@@ -57,7 +57,7 @@ test_case(feed_gives_every_event_of_every_unit_in_order)
     const char *b = new_id(.kind = "k2");
     change(.verb = HF_VERB_APPEND, .id = h.id, .token = h.token, .type = "note",
            .payload = "{\"n\":1}", .reason = "why");
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     const struct hf_feed *all = feed(.after = NULL);
     SAME("work_created:queued claimed:running work_created:queued note:- close_out:done",
          told(t, all));
@@ -85,7 +85,7 @@ test_case(feed_gives_every_event_of_every_unit_in_order)
 test_case(feed_pages_have_no_gap_and_no_repeat)
 {
     for (int i = 0; i < 7; i++)
-        running(.disposition = HF_RERUNNABLE);
+        running(.disposition = HF_DISPOSITION_RERUNNABLE);
     for (size_t limit = 1; limit <= 15; limit++) {
         const char *after = NULL;
         int64_t last = 0;
@@ -145,7 +145,7 @@ test_case(feed_says_once_that_prune_took_what_was_not_read)
 {
     struct held a = running(), b = running();
     const char *start = next_of(feed(.after = "end"));
-    close_as(a, HF_DONE);
+    close_as(a, HF_STATUS_DONE);
     const char *read = next_of(feed(.after = start));
     create(.queue = "later");
     advance(SEC(1));
@@ -159,7 +159,7 @@ test_case(feed_says_once_that_prune_took_what_was_not_read)
     EQ(0, notices_of(feed(.after = next_of(gap))));
     /* Whoever begins at the oldest that is kept misses nothing that it asked for. */
     EQ(0, notices_of(feed(.after = NULL)));
-    close_as(b, HF_DONE);
+    close_as(b, HF_STATUS_DONE);
     advance(SEC(1));
     EQ(1, prune(0, 0));
     EQ(HF_FEED_GAP, notices_of(feed(.after = next_of(gap))));
@@ -235,8 +235,8 @@ test_case(feed_goes_on_after_a_reopened_store)
 
 test_case(amnesty_gives_one_more_term_to_what_a_stall_kept_from_renewing)
 {
-    struct held lapsed = running(.disposition = HF_RERUNNABLE);
-    struct held expire = running(.disposition = HF_EXPIRE);
+    struct held lapsed = running(.disposition = HF_DISPOSITION_RERUNNABLE);
+    struct held expire = running(.disposition = HF_DISPOSITION_EXPIRE);
     advance(TERM);
     /* A third of the term is not longer than a third of it. */
     EQ(0, kit_amnesty(t, TERM / 3));
@@ -256,11 +256,11 @@ test_case(amnesty_gives_one_more_term_to_what_a_stall_kept_from_renewing)
 
 test_case(amnesty_is_not_for_leases_that_had_lapsed_before_or_have_time)
 {
-    struct held before = running(.disposition = HF_RERUNNABLE);
+    struct held before = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(TERM);
-    struct held fresh = running(.disposition = HF_RERUNNABLE);
-    struct held waits = running(.disposition = HF_RERUNNABLE);
-    wait_for(waits, HF_WAITING_USER, "r");
+    struct held fresh = running(.disposition = HF_DISPOSITION_RERUNNABLE);
+    struct held waits = running(.disposition = HF_DISPOSITION_RERUNNABLE);
+    wait_for(waits, HF_STATUS_WAITING_USER, "r");
     advance(SEC(20)); /* all of it a stall: the first had lapsed when it began */
     EQ(0, kit_amnesty(t, SEC(20) - 1));
     EQ(-20000, row(before.id)->lease_remaining_ms);
@@ -295,7 +295,7 @@ static void keep_entry(void *user, const struct hf_log_entry *entry)
 test_case(amnesty_and_bumps_stand_in_the_stores_log)
 {
     struct logged log = { 0 };
-    running(.disposition = HF_RERUNNABLE);
+    running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(TERM);
     EQ(1, kit_amnesty(t, SEC(16)));
     EQ(0, kit_amnesty(t, SEC(16))); /* nothing was given, nothing is noted */

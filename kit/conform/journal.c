@@ -184,8 +184,8 @@ test_case(d39_a_scope_is_retired_by_its_exact_name)
 
 test_case(d39_prune_takes_the_effects_of_a_process_with_it)
 {
-    const char *old = new_id(.disposition = HF_RERUNNABLE);
-    const char *living = new_id(.disposition = HF_RERUNNABLE);
+    const char *old = new_id(.disposition = HF_DISPOSITION_RERUNNABLE);
+    const char *living = new_id(.disposition = HF_DISPOSITION_RERUNNABLE);
     cancel(old);
     advance(SEC(10));
     for (int again = 0; again < 2; again++)
@@ -202,8 +202,8 @@ test_case(d39_prune_takes_the_effects_of_a_process_with_it)
 test_case(d39_process_prune_takes_the_effects_of_a_process_with_it)
 {
     struct hf_prune_report report = { 0 };
-    const char *old = kit_process_of(t, HF_RERUNNABLE);
-    const char *living = kit_process_of(t, HF_RERUNNABLE);
+    const char *old = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
+    const char *living = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     cancel(old);
     advance(SEC(10));
     (void)begin(.of = { HF_SCOPE_PROCESS, old, "1" });

@@ -7,7 +7,7 @@
 
 test_case(peers_act_only_at_expiry)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE);
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(TERM - 1);
     EQ(0, count_of(claim_many(.owner = "bob")));
     CODE(HF_EHELD, claim(.id = h.id, .owner = "bob")->code);
@@ -22,7 +22,7 @@ test_case(peers_act_only_at_expiry)
 
 test_case(peers_act_only_at_expiry_plus_grace_where_the_row_expires)
 {
-    struct held h = running(.disposition = HF_EXPIRE);
+    struct held h = running(.disposition = HF_DISPOSITION_EXPIRE);
     advance(TERM);
     EQ(0, sweep().timed_out);
     IS("running", h.id);
@@ -37,21 +37,21 @@ test_case(peers_act_only_at_expiry_plus_grace_where_the_row_expires)
 
 test_case(peers_act_only_at_expiry_but_a_late_holder_may_settle)
 {
-    struct held a = running(.disposition = HF_RERUNNABLE);
+    struct held a = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     struct held b = running();
-    struct held c = running(.disposition = HF_OWNER_BOUND);
+    struct held c = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     struct held d = running();
     advance(HOUR(5));
-    CODE(0, close_as(a, HF_DONE)->code);
+    CODE(0, close_as(a, HF_STATUS_DONE)->code);
     CODE(0, fail_as(b, "rate_limit")->code);
-    CODE(0, wait_for(c, HF_WAITING_USER, "r")->code);
+    CODE(0, wait_for(c, HF_STATUS_WAITING_USER, "r")->code);
     CODE(0, renew(d)->code);
     EQ(45000, row(d.id)->lease_remaining_ms);
 }
 
 test_case(time_alone_never_ends_owner_bound)
 {
-    struct held h = running(.disposition = HF_OWNER_BOUND);
+    struct held h = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     for (int i = 0; i < 5; i++) {
         advance(HOUR(24 * 30));
         sweep();
@@ -63,16 +63,18 @@ test_case(time_alone_never_ends_owner_bound)
     EQ(1, row(h.id)->attempt_count);
     EQ(1, stats().silent);
     EQ(1, count_of(list(.silent = true)));
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
     IS("done", h.id);
     CODE(HF_EINVAL,
-         create(.disposition = HF_OWNER_BOUND, .exec_timeout_ms = SEC(5))->code);
+         create(.disposition = HF_DISPOSITION_OWNER_BOUND, .exec_timeout_ms = SEC(5))
+             ->code);
     SAME("exec_timeout_ms", t->err.field);
 }
 
 test_case(time_alone_never_ends_owner_bound_but_its_start_may_time_out)
 {
-    const char *id = new_id(.disposition = HF_OWNER_BOUND, .start_timeout_ms = SEC(5));
+    const char *id = new_id(.disposition = HF_DISPOSITION_OWNER_BOUND,
+                            .start_timeout_ms = SEC(5));
     advance(SEC(5));
     sweep();
     IS("timeout", id);
@@ -80,24 +82,24 @@ test_case(time_alone_never_ends_owner_bound_but_its_start_may_time_out)
 
 test_case(time_alone_never_ends_owner_bound_while_it_waits)
 {
-    struct held h = running(.disposition = HF_OWNER_BOUND);
+    struct held h = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     change(.verb = HF_VERB_WAIT, .id = h.id, .token = h.token,
-           .status = HF_WAITING_EXTERNAL, .ref = "r", .timeout_ms = SEC(10));
+           .status = HF_STATUS_WAITING_EXTERNAL, .ref = "r", .timeout_ms = SEC(10));
     advance(HOUR(10));
     sweep();
     sweep();
     IS("waiting_external", h.id);
-    EQ(0, stats().by_status[HF_TIMEOUT]);
+    EQ(0, stats().by_status[HF_STATUS_TIMEOUT]);
 }
 
 test_case(token_carries_the_fence)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE);
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(TERM);
     const struct hf_item *taken = claim(.owner = "bob", .id = h.id);
     EQ(2, taken->work.lease_fence);
     const char *before = picture();
-    CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code);
+    CODE(HF_ELEASELOST, close_as(h, HF_STATUS_DONE)->code);
     CODE(HF_ELEASELOST, renew(h)->code);
     UNCHANGED(before);
     /* The store's incarnation is in it too. */
@@ -129,7 +131,7 @@ test_case(token_carries_the_fence_and_names_one_row)
 
 test_case(reentry)
 {
-    const char *id = new_id(.disposition = HF_RERUNNABLE);
+    const char *id = new_id(.disposition = HF_DISPOSITION_RERUNNABLE);
     const struct hf_item *first = claim(.id = id, .nonce = "n1");
     advance(SEC(10));
     const struct hf_item *repeated = claim(.id = id, .nonce = "n1");
@@ -150,7 +152,7 @@ test_case(reentry)
 
 test_case(reentry_not_by_another_incarnation)
 {
-    const char *id = new_id(.disposition = HF_RERUNNABLE);
+    const char *id = new_id(.disposition = HF_DISPOSITION_RERUNNABLE);
     const struct hf_item *first = claim(.id = id, .incarnation = "boot-1", .nonce = "n");
     CODE(HF_EHELD, claim(.id = id, .incarnation = "boot-2", .nonce = "n")->code);
     CODE(HF_EHELD, claim(.id = id, .incarnation = "boot-2")->code);
@@ -159,13 +161,13 @@ test_case(reentry_not_by_another_incarnation)
 
 test_case(a_fence_never_falls_and_survives_release)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE);
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     EQ(1, row(h.id)->lease_fence);
     hand_back(h);
     EQ(1, row(h.id)->lease_fence);
     h.token = claim(.id = h.id)->token;
     EQ(2, row(h.id)->lease_fence);
-    close_as(h, HF_FAILED);
+    close_as(h, HF_STATUS_FAILED);
     EQ(2, row(h.id)->lease_fence);
     requeue(h.id);
     EQ(2, row(h.id)->lease_fence);
@@ -176,7 +178,7 @@ test_case(a_fence_never_falls_and_survives_release)
 
 test_case(attempts_and_failures)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE, .max_attempts = 10,
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE, .max_attempts = 10,
                             .retry_policy = "{\"jitter\":\"none\"}");
     EQ(1, row(h.id)->attempt_count);
     EQ(0, row(h.id)->failures);
@@ -184,7 +186,7 @@ test_case(attempts_and_failures)
     EQ(0, row(h.id)->failures);
     h.token = claim(.id = h.id)->token;
     EQ(2, row(h.id)->attempt_count);
-    wait_for(h, HF_WAITING_USER, "r"); /* nor does a wait */
+    wait_for(h, HF_STATUS_WAITING_USER, "r"); /* nor does a wait */
     resume(h.id);
     EQ(0, row(h.id)->failures);
     h.token = claim(.id = h.id)->token;
@@ -289,15 +291,15 @@ test_case(a_renewal_never_shortens_a_lease)
 
 test_case(r26_a_stale_token_changes_nothing)
 {
-    struct held old = running(.disposition = HF_RERUNNABLE);
+    struct held old = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(TERM);
     claim(.id = old.id, .owner = "bob");
     const char *before = picture();
     CODE(HF_ELEASELOST, renew(old)->code);
     CODE(HF_ELEASELOST, touch(old)->code);
-    CODE(HF_ELEASELOST, close_as(old, HF_DONE)->code);
+    CODE(HF_ELEASELOST, close_as(old, HF_STATUS_DONE)->code);
     CODE(HF_ELEASELOST, fail_as(old, "rate_limit")->code);
-    CODE(HF_ELEASELOST, wait_for(old, HF_WAITING_USER, "r")->code);
+    CODE(HF_ELEASELOST, wait_for(old, HF_STATUS_WAITING_USER, "r")->code);
     CODE(HF_ELEASELOST, hand_back(old)->code);
     CODE(HF_ELEASELOST, drain(old)->code);
     CODE(HF_ELEASELOST, change(.verb = HF_VERB_APPEND, .id = old.id, .token = old.token,
@@ -309,10 +311,10 @@ test_case(r26_a_stale_token_changes_nothing)
 test_case(refused_writes_nothing)
 {
     struct held h = running();
-    const char *waiting = new_id(.disposition = HF_EXTERNALLY_OWNED);
+    const char *waiting = new_id(.disposition = HF_DISPOSITION_EXTERNALLY_OWNED);
     const char *queued = new_id();
     struct held ended = running();
-    close_as(ended, HF_DONE);
+    close_as(ended, HF_STATUS_DONE);
     const char *before = picture();
     CODE(HF_ETRANSITION, resume(h.id)->code);
     CODE(HF_ETRANSITION, resume(queued)->code);
@@ -328,7 +330,7 @@ test_case(refused_writes_nothing)
 test_case(r21_rejections_may_be_noted_but_never_as_transitions)
 {
     struct held h = running();
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     for (int i = 0; i < 20; i++)
         CODE(HF_ETRANSITION, cancel(h.id)->code);
     TRUE(count_events(h.id, "transition_rejected") <= 1);
@@ -339,11 +341,11 @@ test_case(r21_rejections_may_be_noted_but_never_as_transitions)
 
 test_case(incarnation_refuses_holders_not_patience)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE);
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     bump();
     const char *before = picture();
     CODE(HF_ELEASELOST, renew(h)->code);
-    CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code);
+    CODE(HF_ELEASELOST, close_as(h, HF_STATUS_DONE)->code);
     EQ(0, count_of(claim_many(.owner = "bob")));
     CODE(HF_EHELD, claim(.id = h.id, .owner = "bob")->code);
     UNCHANGED(before);
@@ -357,7 +359,7 @@ test_case(incarnation_refuses_holders_not_patience)
 
 test_case(incarnation_refuses_holders_not_patience_even_by_the_same_nonce)
 {
-    const char *id = new_id(.disposition = HF_RERUNNABLE);
+    const char *id = new_id(.disposition = HF_DISPOSITION_RERUNNABLE);
     claim(.id = id, .nonce = "n");
     bump();
     CODE(HF_EHELD, claim(.id = id, .nonce = "n")->code);
@@ -375,8 +377,10 @@ struct eras {
 static struct eras claims_around_a_bump(struct hf_conform *t, const char *close_rule)
 {
     struct eras two;
-    two.before.id = new_id(.disposition = HF_RERUNNABLE, .close_rule = close_rule);
-    two.after.id = new_id(.disposition = HF_RERUNNABLE, .close_rule = close_rule);
+    two.before.id = new_id(.disposition = HF_DISPOSITION_RERUNNABLE,
+                           .close_rule = close_rule);
+    two.after.id = new_id(.disposition = HF_DISPOSITION_RERUNNABLE,
+                          .close_rule = close_rule);
     two.before.token = claim(.id = two.before.id, .nonce = "n")->token;
     bump();
     const struct hf_item *later = claim(.id = two.after.id, .nonce = "n");
@@ -392,10 +396,10 @@ static void refuses_every_verb(struct hf_conform *t, struct held h)
 {
     CODE(HF_ELEASELOST, renew(h)->code);
     CODE(HF_ELEASELOST, touch(h)->code);
-    CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code);
+    CODE(HF_ELEASELOST, close_as(h, HF_STATUS_DONE)->code);
     CODE(HF_ELEASELOST, fail_as(h, "rate_limit")->code);
     CODE(HF_ELEASELOST, hand_back(h)->code);
-    CODE(HF_ELEASELOST, wait_for(h, HF_WAITING_USER, "r")->code);
+    CODE(HF_ELEASELOST, wait_for(h, HF_STATUS_WAITING_USER, "r")->code);
 }
 
 test_case(incarnation_of_a_token_counts_though_nonce_and_fence_match)
@@ -405,7 +409,7 @@ test_case(incarnation_of_a_token_counts_though_nonce_and_fence_match)
     refuses_every_verb(t, (struct held){ two.after.id, two.before.token });
     UNCHANGED(before);
     CODE(0, renew(two.after)->code);
-    CODE(0, close_as(two.after, HF_DONE)->code);
+    CODE(0, close_as(two.after, HF_STATUS_DONE)->code);
 }
 
 test_case(incarnation_of_a_lease_counts_though_nonce_and_fence_match)
@@ -426,7 +430,7 @@ test_case(incarnation_counts_for_close_outs_under_a_close_rule)
     const char *before = picture();
     for (int i = 0; i < 2; i++)
         CODE(HF_ELEASELOST, change(.verb = HF_VERB_CLOSE_OUT, .id = crossed[i].id,
-                                   .token = crossed[i].token, .status = HF_DONE,
+                                   .token = crossed[i].token, .status = HF_STATUS_DONE,
                                    .evidence = evidence, .evidence_count = 1)
                                 ->code);
     UNCHANGED(before);
@@ -440,7 +444,7 @@ test_case(a_store_bump_rises_by_one)
 
 test_case(t04_a_lapsed_lease_goes_to_another_owner)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE);
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(TERM);
     const struct hf_item *taken = claim(.owner = "bob", .incarnation = "b1");
     SAME(h.id, taken->work.work_id);
@@ -451,20 +455,20 @@ test_case(t04_a_lapsed_lease_goes_to_another_owner)
 
 test_case(t05_a_zombie_cannot_settle)
 {
-    struct held a = running(.disposition = HF_RERUNNABLE);
+    struct held a = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(TERM);
     struct held b = { a.id, claim(.owner = "bob")->token };
     CODE(HF_ELEASELOST, fail_as(a, "rate_limit")->code);
-    CODE(HF_ELEASELOST, close_as(a, HF_DONE)->code);
+    CODE(HF_ELEASELOST, close_as(a, HF_STATUS_DONE)->code);
     IS("running", a.id);
     SAME("bob", row(a.id)->owner);
-    CODE(0, close_as(b, HF_DONE)->code);
+    CODE(0, close_as(b, HF_STATUS_DONE)->code);
     IS("done", a.id);
 }
 
 test_case(t06_only_the_new_holder_renews)
 {
-    struct held a = running(.disposition = HF_RERUNNABLE);
+    struct held a = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(TERM);
     struct held b = { a.id, claim(.owner = "bob")->token };
     CODE(HF_ELEASELOST, renew(a)->code);
@@ -473,7 +477,7 @@ test_case(t06_only_the_new_holder_renews)
 
 test_case(t08_poison_work_ends_when_its_failures_are_used_up)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE, .max_attempts = 2);
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE, .max_attempts = 2);
     advance(TERM);
     claim(.owner = "bob");
     advance(TERM);
@@ -529,7 +533,7 @@ test_case(a23_a_late_result_after_the_sweep_is_refused)
     advance(TERM + GRACE);
     sweep();
     const char *before = picture();
-    CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code);
+    CODE(HF_ELEASELOST, close_as(h, HF_STATUS_DONE)->code);
     UNCHANGED(before);
     IS("timeout", h.id);
     TRUE(count_events(h.id, "late_result") <= 1);
@@ -543,11 +547,11 @@ test_case(a23_a_late_result_is_kept_whole_where_it_is_kept)
     struct held h = running();
     advance(TERM + GRACE);
     sweep();
-    CODE(HF_ELEASELOST,
-         change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                .status = HF_DONE, .summary = "it went \"well\"", .outputs = outputs,
-                .output_count = 2, .evidence = evidence, .evidence_count = 1)
-             ->code);
+    CODE(HF_ELEASELOST, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
+                               .status = HF_STATUS_DONE, .summary = "it went \"well\"",
+                               .outputs = outputs, .output_count = 2,
+                               .evidence = evidence, .evidence_count = 1)
+                            ->code);
     if (count_events(h.id, "late_result") == 0)
         return;
     const char *kept = last_event(h.id, "late_result")->payload;
@@ -567,10 +571,11 @@ test_case(a23_a_late_result_beyond_an_event_is_named_as_such)
         refs[i] = kit_filled(t, '"', 191);
     advance(TERM + GRACE);
     sweep();
-    CODE(HF_ELEASELOST, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                               .status = HF_DONE, .summary = summary, .outputs = refs,
-                               .output_count = 64, .evidence = refs, .evidence_count = 64)
-                            ->code);
+    CODE(HF_ELEASELOST,
+         change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
+                .status = HF_STATUS_DONE, .summary = summary, .outputs = refs,
+                .output_count = 64, .evidence = refs, .evidence_count = 64)
+             ->code);
     if (count_events(h.id, "late_result") == 0)
         return;
     TRUE(contains(last_event(h.id, "late_result")->payload, "\"too_large\":true"));
@@ -579,7 +584,7 @@ test_case(a23_a_late_result_beyond_an_event_is_named_as_such)
 test_case(r11_only_running_rows_have_a_lease)
 {
     struct held h = running();
-    wait_for(h, HF_WAITING_USER, "r");
+    wait_for(h, HF_STATUS_WAITING_USER, "r");
     const struct hf_work *w = row(h.id);
     SAME(NULL, w->owner);
     EQ(0, w->lease_expires_at);
@@ -606,7 +611,7 @@ test_case(r28_a_term_is_at_least_three_renewals)
 
 test_case(a_wall_clock_that_jumps_ends_no_lease)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE);
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     t->wall += HOUR(100); /* the lease clock does not move */
     EQ(0, sweep().requeued);
     EQ(45000, row(h.id)->lease_remaining_ms);
@@ -624,7 +629,7 @@ test_case(r24_renew_all_renews_what_runs_is_owned_and_fresh)
 {
     struct held mine = running();
     struct held waits = running();
-    wait_for(waits, HF_WAITING_USER, "r");
+    wait_for(waits, HF_STATUS_WAITING_USER, "r");
     const char *theirs = new_id();
     claim(.id = theirs, .owner = "bob");
     struct held stale = running();

@@ -26,8 +26,8 @@ test_case(r03_an_event_has_all_its_columns)
                                  .correlation_id = "c-1" };
     struct held h = running();
     advance(SEC(2));
-    change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token, .status = HF_FAILED,
-           .reason = "no luck");
+    change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
+           .status = HF_STATUS_FAILED, .reason = "no luck");
     const struct hf_event *event = last_change(h.id);
     TRUE(event->event_id > 0);
     SAME(h.id, event->work_id);
@@ -56,12 +56,12 @@ test_case(a04_each_transition_has_its_event_type)
     SAME("retry_scheduled", last_change(h.id)->event_type);
     advance(SEC(5));
     h.token = claim(.id = h.id)->token;
-    wait_for(h, HF_WAITING_USER, "r");
+    wait_for(h, HF_STATUS_WAITING_USER, "r");
     SAME("waiting_set", last_change(h.id)->event_type);
     resume(h.id);
     SAME("resumed", last_change(h.id)->event_type);
     h.token = claim(.id = h.id)->token;
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     SAME("close_out", last_change(h.id)->event_type);
     requeue(h.id);
     SAME("requeued", last_change(h.id)->event_type);
@@ -79,13 +79,13 @@ test_case(a04_a_lease_is_shown_where_it_was_taken_and_let_go)
     struct held h = running();
     EQ(1, count_events(h.id, "lease_acquired"));
     EQ(0, count_events(h.id, "lease_released"));
-    wait_for(h, HF_WAITING_USER, "r");
+    wait_for(h, HF_STATUS_WAITING_USER, "r");
     EQ(1, count_events(h.id, "lease_released"));
     resume(h.id);
     EQ(1, count_events(h.id, "lease_acquired"));
     h.token = claim(.id = h.id)->token;
     EQ(2, count_events(h.id, "lease_acquired"));
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     EQ(2, count_events(h.id, "lease_released"));
     SAME(NULL, last_event(h.id, "lease_acquired")->to_status);
     SAME(NULL, last_event(h.id, "lease_released")->from_status);
@@ -106,11 +106,12 @@ test_case(a07_what_never_started_is_cancelled_or_times_out_but_never_fails)
 /* What a lapsed lease does is the row's declared disposition: the design's second table. */
 test_case(a08_a_lapse_does_what_the_row_declared)
 {
-    struct held rerun = running(.disposition = HF_RERUNNABLE);
-    struct held bound = running(.disposition = HF_OWNER_BOUND);
-    struct held expire = running(.disposition = HF_EXPIRE);
-    const char *unstarted = new_id(.disposition = HF_OWNER_BOUND, .priority = 9);
-    const char *external = new_id(.disposition = HF_EXTERNALLY_OWNED);
+    struct held rerun = running(.disposition = HF_DISPOSITION_RERUNNABLE);
+    struct held bound = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
+    struct held expire = running(.disposition = HF_DISPOSITION_EXPIRE);
+    const char *unstarted = new_id(.disposition = HF_DISPOSITION_OWNER_BOUND,
+                                   .priority = 9);
+    const char *external = new_id(.disposition = HF_DISPOSITION_EXTERNALLY_OWNED);
     advance(SEC(45));
     sweep();
     IS("queued", rerun.id);
@@ -129,7 +130,7 @@ test_case(a21_times_are_milliseconds_of_the_given_clock)
 {
     struct held h = running(.delay_ms = 0);
     advance(MS(1));
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     const struct hf_work *w = row(h.id);
     EQ(1800000000000, w->created_at);
     EQ(1800000000001, w->finished_at);
@@ -159,11 +160,11 @@ test_case(r46_a_retry_counts_one_execution_and_lets_go)
 
 test_case(r68_what_is_active_now_is_one_list)
 {
-    static const enum hf_status active[] = { HF_RUNNING };
+    static const enum hf_status active[] = { HF_STATUS_RUNNING };
     create();
     struct held one = running();
     struct held two = running();
-    wait_for(two, HF_WAITING_USER, "r");
+    wait_for(two, HF_STATUS_WAITING_USER, "r");
     const struct hf_answer *now = list(.statuses = active, .status_count = 1);
     EQ(1, count_of(now));
     SAME(one.id, item_of(now, 0)->work.work_id);
@@ -174,20 +175,20 @@ test_case(r68_what_is_active_now_is_one_list)
 static void live_once(struct hf_conform *t, enum hf_source source)
 {
     struct held h = running(.source = source, .source_run_id = "run", .source_id = "it",
-                            .payload = "1", .disposition = HF_RERUNNABLE,
+                            .payload = "1", .disposition = HF_DISPOSITION_RERUNNABLE,
                             .retry_policy = "{\"jitter\":\"none\"}");
     fail_as(h, "service_unavailable");
     advance(SEC(5));
     h.token = claim()->token;
     advance(SEC(45)); /* this worker is gone */
     h.token = claim(.owner = "bob")->token;
-    wait_for(h, HF_WAITING_USER, "a word");
+    wait_for(h, HF_STATUS_WAITING_USER, "a word");
     change(.verb = HF_VERB_RESUME, .ref = "a word", .payload = "\"yes\"");
     const struct hf_item *taken = claim(.owner = "carol");
     SAME(h.id, taken->work.work_id);
     SAME("\"yes\"", taken->work.resume_payload);
     h.token = taken->token;
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
     const struct hf_work *w = row(h.id);
     SAME("done", w->status);
     SAME(hf_source_word(source), w->source_system);
@@ -270,7 +271,7 @@ test_case(a_call_that_succeeds_leaves_err_untouched)
     struct hf_err err = { 1, "mine", "not yours" };
     struct hf_lease_info info;
     struct hf_lease_claim take = { .size = sizeof(take),
-                                   .lane = HF_LANE_SESSION,
+                                   .leased = HF_LEASED_SESSION,
                                    .key = "never-leased",
                                    .owner = "alice" };
     kit_session(t, take.key);
@@ -309,7 +310,7 @@ static int sized_call(struct hf_conform *t, int which, int64_t more)
     struct hf_claim claim = { .size = sizeof(claim), .owner = "alice" };
     struct hf_change change = { .size = sizeof(change),
                                 .verb = HF_VERB_CANCEL,
-                                .status = HF_DONE,
+                                .status = HF_STATUS_DONE,
                                 .id = "0000-nobody",
                                 .reason = "why" };
     struct hf_renew_all renew = { .size = sizeof(renew), .owner = "alice" };
@@ -353,7 +354,7 @@ test_case(structs_that_a_caller_fills_tell_their_size)
     }
     for (int which = 0; which < 8; which++)
         CODE(which == 0 ? HF_ENOTFOUND : 0, sized_call(t, which, 0));
-    struct hf_change to = { .size = 0, .id = "0000-nobody", .status = HF_DONE };
+    struct hf_change to = { .size = 0, .id = "0000-nobody", .status = HF_STATUS_DONE };
     struct hf_answer *answer = NULL;
     CODE(HF_EINVAL, hf_work_transition(t->store, NULL, &to, &answer, kit_err(t)));
     SAME("size", t->err.field);

@@ -43,8 +43,8 @@ test_case(limit_keys_of_a_holder)
                                         .nonce = fits);
     CODE(0, taken->code);
     struct held h = { id, taken->token };
-    CODE(HF_ETOOBIG, wait_for(h, HF_WAITING_USER, over)->code);
-    CODE(0, wait_for(h, HF_WAITING_USER, fits)->code);
+    CODE(HF_ETOOBIG, wait_for(h, HF_STATUS_WAITING_USER, over)->code);
+    CODE(0, wait_for(h, HF_STATUS_WAITING_USER, fits)->code);
     CODE(0, change(.verb = HF_VERB_RESUME, .ref = fits)->code);
 }
 
@@ -65,7 +65,7 @@ test_case(limit_payload)
     SAME(fits, row(h.id)->payload);
     CODE(HF_ETOOBIG, create(.payload = over)->code);
     SAME("payload", t->err.field);
-    wait_for(h, HF_WAITING_USER, "r");
+    wait_for(h, HF_STATUS_WAITING_USER, "r");
     CODE(HF_ETOOBIG, change(.verb = HF_VERB_RESUME, .id = h.id, .payload = over)->code);
     CODE(0, change(.verb = HF_VERB_RESUME, .id = h.id, .payload = fits)->code);
     SAME(fits, claim()->work.resume_payload);
@@ -104,17 +104,17 @@ test_case(limit_reason_and_summary)
     const char *reason = key_of(t, (size_t)HF_MAX_REASON_BYTES);
     const char *summary = key_of(t, (size_t)HF_MAX_SUMMARY_BYTES);
     struct held h = running();
-    CODE(HF_ETOOBIG,
-         change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                .status = HF_DONE, .reason = key_of(t, (size_t)HF_MAX_REASON_BYTES + 1))
-             ->code);
-    CODE(HF_ETOOBIG,
-         change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                .status = HF_DONE, .summary = key_of(t, (size_t)HF_MAX_SUMMARY_BYTES + 1))
-             ->code);
+    CODE(HF_ETOOBIG, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
+                            .status = HF_STATUS_DONE,
+                            .reason = key_of(t, (size_t)HF_MAX_REASON_BYTES + 1))
+                         ->code);
+    CODE(HF_ETOOBIG, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
+                            .status = HF_STATUS_DONE,
+                            .summary = key_of(t, (size_t)HF_MAX_SUMMARY_BYTES + 1))
+                         ->code);
     IS("running", h.id);
     CODE(0, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                   .status = HF_DONE, .reason = reason, .summary = summary)
+                   .status = HF_STATUS_DONE, .reason = reason, .summary = summary)
                 ->code);
     SAME(reason, row(h.id)->status_reason);
 }
@@ -126,13 +126,14 @@ test_case(limit_references)
         refs[i] = say("file:%d", i);
     struct held h = running();
     CODE(HF_ETOOBIG, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                            .status = HF_DONE, .outputs = refs, .output_count = 65)
+                            .status = HF_STATUS_DONE, .outputs = refs, .output_count = 65)
                          ->code);
-    CODE(HF_ETOOBIG, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                            .status = HF_DONE, .evidence = refs, .evidence_count = 65)
-                         ->code);
+    CODE(HF_ETOOBIG,
+         change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
+                .status = HF_STATUS_DONE, .evidence = refs, .evidence_count = 65)
+             ->code);
     CODE(0, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                   .status = HF_DONE, .outputs = refs, .output_count = 64,
+                   .status = HF_STATUS_DONE, .outputs = refs, .output_count = 64,
                    .evidence = refs, .evidence_count = 64)
                 ->code);
 }
@@ -191,14 +192,14 @@ test_case(limit_batch)
         changes[i] = (struct hf_change){ .verb = HF_VERB_CLOSE_OUT,
                                          .id = item_of(taken, i)->work.work_id,
                                          .token = item_of(taken, i)->token,
-                                         .status = HF_DONE };
+                                         .status = HF_STATUS_DONE };
     changes[most] =
         (struct hf_change){ .verb = HF_VERB_CANCEL, .id = "x", .reason = "r" };
     kit_change_many(AT(t), changes, most + 1, HF_BRIEF);
     CODE(HF_ETOOBIG, t->code);
     kit_change_many(AT(t), changes, most, HF_BRIEF);
     CODE(0, t->code);
-    EQ(0, stats().by_status[HF_RUNNING]);
+    EQ(0, stats().by_status[HF_STATUS_RUNNING]);
 }
 
 test_case(limit_kinds_and_pages)

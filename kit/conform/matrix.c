@@ -38,46 +38,48 @@ struct line {
     const char *outcomes; /* one letter an act */
 };
 
+#define R(disposition, status) HF_DISPOSITION_##disposition, HF_STATUS_##status
+
 /* Holder verbs use the row's token while it runs, and a foreign one otherwise. */
 /* clang-format off */
 static const struct line table[] = {
     /*                                    c  rta WW rR dftc dfc f h c r a D
      *                                    l  eop UX so (tok (aut i b a q s r */
-    { HF_EXPIRE, HF_QUEUED,              "r" "LLL" "LL" ".." "LLLL" "..." "L" "L" "c" "." "." "L" },
-    { HF_EXPIRE, HF_RUNNING,             "H" "===" "UX" ".." "dftc" "..." "s" "q" "c" "." "." "." },
-    { HF_EXPIRE, HF_WAITING_USER,        "." "LLL" "LL" "qr" "LLLL" "..." "L" "L" "c" "." "." "L" },
-    { HF_EXPIRE, HF_WAITING_EXTERNAL,    "." "LLL" "LL" "qr" "LLLL" "..." "L" "L" "c" "." "." "L" },
-    { HF_EXPIRE, HF_RETRY_SCHEDULED,     "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "c" "." "." "L" },
-    { HF_EXPIRE, HF_DONE,                "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
-    { HF_EXPIRE, HF_FAILED,              "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
-    { HF_EXPIRE, HF_TIMEOUT,             "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
-    { HF_EXPIRE, HF_CANCELLED,           "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(EXPIRE, QUEUED),              "r" "LLL" "LL" ".." "LLLL" "..." "L" "L" "c" "." "." "L" },
+    { R(EXPIRE, RUNNING),             "H" "===" "UX" ".." "dftc" "..." "s" "q" "c" "." "." "." },
+    { R(EXPIRE, WAITING_USER),        "." "LLL" "LL" "qr" "LLLL" "..." "L" "L" "c" "." "." "L" },
+    { R(EXPIRE, WAITING_EXTERNAL),    "." "LLL" "LL" "qr" "LLLL" "..." "L" "L" "c" "." "." "L" },
+    { R(EXPIRE, RETRY_SCHEDULED),     "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "c" "." "." "L" },
+    { R(EXPIRE, DONE),                "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(EXPIRE, FAILED),              "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(EXPIRE, TIMEOUT),             "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(EXPIRE, CANCELLED),           "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
 
-    { HF_RERUNNABLE, HF_QUEUED,          "r" "LLL" "LL" ".." "LLLL" "..." "L" "L" "c" "." "." "L" },
-    { HF_RERUNNABLE, HF_RUNNING,         "H" "===" "UX" ".." "dftc" "..." "s" "q" "c" "." "." "." },
-    { HF_RERUNNABLE, HF_WAITING_USER,    "." "LLL" "LL" "qr" "LLLL" "..." "L" "L" "c" "." "." "L" },
-    { HF_RERUNNABLE, HF_WAITING_EXTERNAL,"." "LLL" "LL" "qr" "LLLL" "..." "L" "L" "c" "." "." "L" },
-    { HF_RERUNNABLE, HF_RETRY_SCHEDULED, "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "c" "." "." "L" },
-    { HF_RERUNNABLE, HF_DONE,            "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
-    { HF_RERUNNABLE, HF_FAILED,          "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
-    { HF_RERUNNABLE, HF_TIMEOUT,         "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
-    { HF_RERUNNABLE, HF_CANCELLED,       "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(RERUNNABLE, QUEUED),          "r" "LLL" "LL" ".." "LLLL" "..." "L" "L" "c" "." "." "L" },
+    { R(RERUNNABLE, RUNNING),         "H" "===" "UX" ".." "dftc" "..." "s" "q" "c" "." "." "." },
+    { R(RERUNNABLE, WAITING_USER),    "." "LLL" "LL" "qr" "LLLL" "..." "L" "L" "c" "." "." "L" },
+    { R(RERUNNABLE, WAITING_EXTERNAL), "." "LLL" "LL" "qr" "LLLL" "..." "L" "L" "c" "." "." "L" },
+    { R(RERUNNABLE, RETRY_SCHEDULED), "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "c" "." "." "L" },
+    { R(RERUNNABLE, DONE),            "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(RERUNNABLE, FAILED),          "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(RERUNNABLE, TIMEOUT),         "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(RERUNNABLE, CANCELLED),       "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
 
-    { HF_OWNER_BOUND, HF_QUEUED,         "r" "LLL" "LL" ".." "LLLL" "..." "L" "L" "c" "." "." "L" },
-    { HF_OWNER_BOUND, HF_RUNNING,        "H" "===" "UX" ".." "dftc" "..." "f" "." "=" "." "=" "a" },
-    { HF_OWNER_BOUND, HF_WAITING_USER,   "." "LLL" "LL" ".r" "LLLL" "..." "L" "L" "c" "." "=" "L" },
-    { HF_OWNER_BOUND, HF_WAITING_EXTERNAL,"." "LLL" "LL" ".r" "LLLL" "..." "L" "L" "c" "." "=" "L" },
-    { HF_OWNER_BOUND, HF_DONE,           "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
-    { HF_OWNER_BOUND, HF_FAILED,         "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
-    { HF_OWNER_BOUND, HF_TIMEOUT,        "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
-    { HF_OWNER_BOUND, HF_CANCELLED,      "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
-    { HF_OWNER_BOUND, HF_ABANDONED,      "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(OWNER_BOUND, QUEUED),         "r" "LLL" "LL" ".." "LLLL" "..." "L" "L" "c" "." "." "L" },
+    { R(OWNER_BOUND, RUNNING),        "H" "===" "UX" ".." "dftc" "..." "f" "." "=" "." "=" "a" },
+    { R(OWNER_BOUND, WAITING_USER),   "." "LLL" "LL" ".r" "LLLL" "..." "L" "L" "c" "." "=" "L" },
+    { R(OWNER_BOUND, WAITING_EXTERNAL), "." "LLL" "LL" ".r" "LLLL" "..." "L" "L" "c" "." "=" "L" },
+    { R(OWNER_BOUND, DONE),           "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(OWNER_BOUND, FAILED),         "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(OWNER_BOUND, TIMEOUT),        "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(OWNER_BOUND, CANCELLED),      "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
+    { R(OWNER_BOUND, ABANDONED),      "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
 
-    { HF_EXTERNALLY_OWNED, HF_WAITING_EXTERNAL, "." "LLL" "LL" ".." "LLLL" "dfc" "L" "L" "c" "." "=" "L" },
-    { HF_EXTERNALLY_OWNED, HF_DONE,      "." "LLL" "LL" ".." "LLLL" "=.." "L" "L" "." "." "." "L" },
-    { HF_EXTERNALLY_OWNED, HF_FAILED,    "." "LLL" "LL" ".." "LLLL" ".=." "L" "L" "." "." "." "L" },
-    { HF_EXTERNALLY_OWNED, HF_CANCELLED, "." "LLL" "LL" ".." "LLLL" "..=" "L" "L" "." "." "." "L" },
-    { HF_EXTERNALLY_OWNED, HF_ABANDONED, "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "." "." "L" },
+    { R(EXTERNALLY_OWNED, WAITING_EXTERNAL), "." "LLL" "LL" ".." "LLLL" "dfc" "L" "L" "c" "." "=" "L" },
+    { R(EXTERNALLY_OWNED, DONE),      "." "LLL" "LL" ".." "LLLL" "=.." "L" "L" "." "." "." "L" },
+    { R(EXTERNALLY_OWNED, FAILED),    "." "LLL" "LL" ".." "LLLL" ".=." "L" "L" "." "." "." "L" },
+    { R(EXTERNALLY_OWNED, CANCELLED), "." "LLL" "LL" ".." "LLLL" "..=" "L" "L" "." "." "." "L" },
+    { R(EXTERNALLY_OWNED, ABANDONED), "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "." "." "L" },
 };
 
 static const char *const act_names[A_COUNT] = {
@@ -93,28 +95,29 @@ static const char foreign_token[] = "hf1.1.1.foreign";
 /* A row in that status, with its token while it runs. */
 static struct held made(struct hf_conform *t, const struct line *line)
 {
-    if (line->disposition == HF_EXTERNALLY_OWNED) {
-        struct held h = { new_id(.disposition = HF_EXTERNALLY_OWNED), foreign_token };
-        if (line->from == HF_ABANDONED) {
+    if (line->disposition == HF_DISPOSITION_EXTERNALLY_OWNED) {
+        struct held h = { new_id(.disposition = HF_DISPOSITION_EXTERNALLY_OWNED),
+                          foreign_token };
+        if (line->from == HF_STATUS_ABANDONED) {
             CODE(0, ask_abandon(h.id)->code);
             sweep();
-        } else if (line->from != HF_WAITING_EXTERNAL) {
+        } else if (line->from != HF_STATUS_WAITING_EXTERNAL) {
             CODE(0, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .authority = "engine",
                            .status = line->from)
                         ->code);
         }
         return h;
     }
-    if (line->from == HF_QUEUED)
+    if (line->from == HF_STATUS_QUEUED)
         return (struct held){ new_id(.disposition = line->disposition), foreign_token };
     struct held h = running(.disposition = line->disposition);
-    if (line->from == HF_RUNNING)
+    if (line->from == HF_STATUS_RUNNING)
         return h;
-    if (line->from == HF_WAITING_USER || line->from == HF_WAITING_EXTERNAL)
+    if (line->from == HF_STATUS_WAITING_USER || line->from == HF_STATUS_WAITING_EXTERNAL)
         wait_for(h, line->from, say("ref-%s", h.id));
-    else if (line->from == HF_RETRY_SCHEDULED)
+    else if (line->from == HF_STATUS_RETRY_SCHEDULED)
         fail_as(h, "rate_limit");
-    else if (line->from == HF_ABANDONED)
+    else if (line->from == HF_STATUS_ABANDONED)
         drain(h);
     else
         close_as(h, line->from);
@@ -122,15 +125,15 @@ static struct held made(struct hf_conform *t, const struct line *line)
 }
 
 static const enum hf_status settled_to[A_COUNT] = {
-    [A_WAIT_USER] = HF_WAITING_USER,
-    [A_WAIT_EXTERNAL] = HF_WAITING_EXTERNAL,
-    [A_DONE] = HF_DONE,
-    [A_FAILED] = HF_FAILED,
-    [A_TIMEOUT] = HF_TIMEOUT,
-    [A_CANCELLED] = HF_CANCELLED,
-    [A_COMPLETE_DONE] = HF_DONE,
-    [A_COMPLETE_FAILED] = HF_FAILED,
-    [A_COMPLETE_CANCELLED] = HF_CANCELLED,
+    [A_WAIT_USER] = HF_STATUS_WAITING_USER,
+    [A_WAIT_EXTERNAL] = HF_STATUS_WAITING_EXTERNAL,
+    [A_DONE] = HF_STATUS_DONE,
+    [A_FAILED] = HF_STATUS_FAILED,
+    [A_TIMEOUT] = HF_STATUS_TIMEOUT,
+    [A_CANCELLED] = HF_STATUS_CANCELLED,
+    [A_COMPLETE_DONE] = HF_STATUS_DONE,
+    [A_COMPLETE_FAILED] = HF_STATUS_FAILED,
+    [A_COMPLETE_CANCELLED] = HF_STATUS_CANCELLED,
 };
 
 static int tried(struct hf_conform *t, struct held h, enum act act)
@@ -212,22 +215,22 @@ static void try_lines(struct hf_conform *t, enum hf_disposition disposition)
 
 test_case(r22_edge_matrix_of_rows_that_expire)
 {
-    try_lines(t, HF_EXPIRE);
+    try_lines(t, HF_DISPOSITION_EXPIRE);
 }
 
 test_case(r22_edge_matrix_of_rerunnable_rows)
 {
-    try_lines(t, HF_RERUNNABLE);
+    try_lines(t, HF_DISPOSITION_RERUNNABLE);
 }
 
 test_case(r22_edge_matrix_of_owner_bound_rows)
 {
-    try_lines(t, HF_OWNER_BOUND);
+    try_lines(t, HF_DISPOSITION_OWNER_BOUND);
 }
 
 test_case(r22_edge_matrix_of_externally_owned_rows)
 {
-    try_lines(t, HF_EXTERNALLY_OWNED);
+    try_lines(t, HF_DISPOSITION_EXTERNALLY_OWNED);
 }
 
 /* A running row refuses a token that is not its own, whatever the verb. */
@@ -236,7 +239,7 @@ test_case(r22_edge_matrix_of_foreign_tokens)
     static const enum act acts[] = { A_RENEW, A_TOUCH,     A_APPEND,  A_WAIT_USER,
                                      A_DONE,  A_FAILED,    A_TIMEOUT, A_CANCELLED,
                                      A_FAIL,  A_HAND_BACK, A_DRAIN,   A_WAIT_EXTERNAL };
-    for (int d = HF_EXPIRE; d <= HF_OWNER_BOUND; d++) {
+    for (int d = HF_DISPOSITION_EXPIRE; d <= HF_DISPOSITION_OWNER_BOUND; d++) {
         struct held h = running(.disposition = (enum hf_disposition)d);
         const char *before = picture();
         h.token = foreign_token;
@@ -251,15 +254,15 @@ test_case(r22_edge_matrix_of_foreign_tokens)
 test_case(r20_named_illegal_pairs_are_refused)
 {
     struct held done_one = running();
-    close_as(done_one, HF_DONE);
+    close_as(done_one, HF_STATUS_DONE);
     CODE(HF_ETRANSITION, claim(.id = done_one.id)->code);
     struct held failed_one = running();
-    close_as(failed_one, HF_FAILED);
-    CODE(HF_ETRANSITION, wait_for(failed_one, HF_WAITING_USER, "r")->code);
+    close_as(failed_one, HF_STATUS_FAILED);
+    CODE(HF_ETRANSITION, wait_for(failed_one, HF_STATUS_WAITING_USER, "r")->code);
     struct held late = running();
     advance(SEC(75));
     sweep();
-    CODE(HF_ELEASELOST, close_as(late, HF_DONE)->code);
+    CODE(HF_ELEASELOST, close_as(late, HF_STATUS_DONE)->code);
     IS("done", done_one.id);
     IS("failed", failed_one.id);
     IS("timeout", late.id);
@@ -270,13 +273,13 @@ test_case(r14_one_change_cannot_both_wait_and_close)
     struct held h = running();
     const char *before = picture();
     CODE(HF_EINVAL, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                           .status = HF_WAITING_USER)
+                           .status = HF_STATUS_WAITING_USER)
                         ->code);
     CODE(HF_EINVAL, change(.verb = HF_VERB_WAIT, .id = h.id, .token = h.token,
-                           .status = HF_DONE, .ref = "r")
+                           .status = HF_STATUS_DONE, .ref = "r")
                         ->code);
     CODE(HF_EINVAL, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                           .status = HF_DONE, .ref = "r")
+                           .status = HF_STATUS_DONE, .ref = "r")
                         ->code);
     UNCHANGED(before);
 }
@@ -287,7 +290,7 @@ test_case(r59_transition_offers_the_edges_of_a_holder)
     struct hf_answer *answer = NULL;
     struct held h = running();
     struct hf_change to = { .size = sizeof(to), .id = h.id, .token = h.token };
-    static const enum hf_status never[] = { HF_RUNNING, HF_ABANDONED };
+    static const enum hf_status never[] = { HF_STATUS_RUNNING, HF_STATUS_ABANDONED };
     const char *before = picture();
     for (size_t i = 0; i < 2 && !t->failed; i++) {
         to.status = never[i];
@@ -298,7 +301,7 @@ test_case(r59_transition_offers_the_edges_of_a_holder)
     UNCHANGED(before);
     if (t->failed)
         return;
-    to.status = HF_QUEUED;
+    to.status = HF_STATUS_QUEUED;
     t->code = kit_called(t,
                          hf_work_transition(t->store, &t->who, &to, &answer, kit_err(t)));
     CODE(0, t->code);

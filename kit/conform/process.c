@@ -6,7 +6,8 @@
 
 test_case(d36_a_disposition_must_be_declared)
 {
-    static const enum hf_disposition not_declared[] = { HF_DISPOSITION_NONE, HF_EXPIRE };
+    static const enum hf_disposition not_declared[] = { HF_DISPOSITION_NONE,
+                                                        HF_DISPOSITION_EXPIRE };
     for (size_t i = 0; i < 2; i++) {
         registered(UNIT(.disposition = not_declared[i]), .identity_kind = "shell");
         CODE(HF_EINVAL, t->code);
@@ -19,8 +20,8 @@ test_case(d36_registration_and_observers_are_one_and_idempotent)
 {
     static const char *const two[] = { "s2", "s1", "s2" }, *const one[] = { "s1" };
     const struct hf_item *first = registered(
-        UNIT(.disposition = HF_RERUNNABLE, .source_id = "a"), .observers = two,
-        .observer_count = 3, .wake_session = "w",
+        UNIT(.disposition = HF_DISPOSITION_RERUNNABLE, .source_id = "a"),
+        .observers = two, .observer_count = 3, .wake_session = "w",
         .labels = "{ \"b\": \"2\", \"a\": \"1\" }");
     CODE(0, t->code);
     TRUE(first->created);
@@ -32,18 +33,19 @@ test_case(d36_registration_and_observers_are_one_and_idempotent)
     EQ(0, how_many(processes(.observer = "w"))); /* to be woken is not to see */
     EQ(1, how_many(processes(.observer = "s2")));
     const struct hf_item *again = registered(
-        UNIT(.disposition = HF_RERUNNABLE, .source_id = "a"), .observers = two,
-        .observer_count = 2, .wake_session = "w", .labels = "{\"a\":\"1\",\"b\":\"2\"}");
+        UNIT(.disposition = HF_DISPOSITION_RERUNNABLE, .source_id = "a"),
+        .observers = two, .observer_count = 2, .wake_session = "w",
+        .labels = "{\"a\":\"1\",\"b\":\"2\"}");
     TRUE(!again->created);
     SAME(first->work.work_id, again->work.work_id);
     const char *before = picture();
-    registered(UNIT(.disposition = HF_RERUNNABLE, .source_id = "a"), .observers = one,
-               .observer_count = 1, .wake_session = "w",
+    registered(UNIT(.disposition = HF_DISPOSITION_RERUNNABLE, .source_id = "a"),
+               .observers = one, .observer_count = 1, .wake_session = "w",
                .labels = "{\"a\":\"1\",\"b\":\"2\"}");
     CODE(HF_ECONFLICT, t->code);
     UNCHANGED(before);
     SAME("[\"s1\",\"s2\"]", process(first->work.work_id)->observers);
-    registered(UNIT(.disposition = HF_RERUNNABLE), .labels = "{\"a\":1}");
+    registered(UNIT(.disposition = HF_DISPOSITION_RERUNNABLE), .labels = "{\"a\":1}");
     CODE(HF_EINVAL, t->code);
     SAME("labels", t->err.field);
     UNCHANGED(before);
@@ -53,7 +55,7 @@ test_case(d36_registration_and_observers_are_one_and_idempotent)
 
 test_case(d36_an_event_is_told_once_by_its_key)
 {
-    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     TRUE(tell(.what = HF_TELL_APPEND, .id = id, .name = "step", .key = "k",
               .payload = "{\"a\":-0.0,\"b\":[1]}"));
     TRUE(!tell(.what = HF_TELL_APPEND, .id = id, .name = "step", .key = "k",
@@ -68,7 +70,7 @@ test_case(d36_an_event_is_told_once_by_its_key)
     TRUE(tell(.what = HF_TELL_APPEND, .id = id, .name = "step"));
     EQ(3, count_events(id, "step"));
     struct held h = kit_taken(t, id, "alice", "b1");
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     TRUE(!tell(.what = HF_TELL_APPEND, .id = id, .name = "step", .key = "k",
                .payload = "{\"a\":0,\"b\":[1]}"));
     CODE(0, t->code); /* a repeat is answered after the end too */
@@ -84,15 +86,15 @@ test_case(d36_types_of_the_ledger_are_refused_and_declared_ones_kept)
                                             "process_exited", "abandon_requested",
                                             "hf.x",           "external_ref_set" };
     static const char *const declared[] = { "step", "note" };
-    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     const char *before = picture();
     for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
         tell(.what = HF_TELL_APPEND, .id = id, .name = reserved[i]);
         CODE(HF_EINVAL, t->code);
     }
     UNCHANGED(before);
-    id = registered(UNIT(.disposition = HF_RERUNNABLE), .event_types = declared,
-                    .event_type_count = 2)
+    id = registered(UNIT(.disposition = HF_DISPOSITION_RERUNNABLE),
+                    .event_types = declared, .event_type_count = 2)
              ->work.work_id;
     TRUE(tell(.what = HF_TELL_APPEND, .id = id, .name = "note"));
     tell(.what = HF_TELL_APPEND, .id = id, .name = "not");
@@ -103,7 +105,7 @@ test_case(d36_types_of_the_ledger_are_refused_and_declared_ones_kept)
 
 test_case(d36_long_cancel_reasons_are_kept_whole)
 {
-    const char *id = kit_process_of(t, HF_OWNER_BOUND);
+    const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
     struct held h = kit_taken(t, id, "alice", "b1");
     const char *reason = kit_filled(t, 'x', 1000);
     change(.verb = HF_VERB_CANCEL, .id = id, .reason = reason);
@@ -120,7 +122,7 @@ test_case(d36_long_cancel_reasons_are_kept_whole)
 
 test_case(d36_an_external_reference_is_written_once)
 {
-    const char *id = kit_process_of(t, HF_EXTERNALLY_OWNED);
+    const char *id = kit_process_of(t, HF_DISPOSITION_EXTERNALLY_OWNED);
     TRUE(tell(.what = HF_TELL_EXTERNAL_REF, .id = id, .name = "job/7"));
     TRUE(!tell(.what = HF_TELL_EXTERNAL_REF, .id = id, .name = "job/7"));
     CODE(0, t->code);
@@ -133,7 +135,7 @@ test_case(d36_an_external_reference_is_written_once)
 
 test_case(d36_observers_come_and_go_with_an_event_each)
 {
-    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     TRUE(tell(.what = HF_TELL_OBSERVE, .id = id, .name = "s2"));
     TRUE(tell(.what = HF_TELL_OBSERVE, .id = id, .name = "s1"));
     TRUE(!tell(.what = HF_TELL_OBSERVE, .id = id, .name = "s1"));
@@ -151,8 +153,11 @@ test_case(d36_observers_come_and_go_with_an_event_each)
 /* One step of a random life; refusals are steps too. Changes carry the last token, where
  * they may. */
 static const struct hf_change random_changes[] = {
-    { .verb = HF_VERB_WAIT, .status = HF_WAITING_USER, .ref = "x", .token = "" },
-    { .verb = HF_VERB_WAIT, .status = HF_WAITING_EXTERNAL, .ref = "x", .token = "" },
+    { .verb = HF_VERB_WAIT, .status = HF_STATUS_WAITING_USER, .ref = "x", .token = "" },
+    { .verb = HF_VERB_WAIT,
+      .status = HF_STATUS_WAITING_EXTERNAL,
+      .ref = "x",
+      .token = "" },
     { .verb = HF_VERB_RESUME, .payload = "[1]" },
     { .verb = HF_VERB_RESUME, .owner = "alice", .incarnation = "b1" },
     { .verb = HF_VERB_HAND_BACK, .token = "" },
@@ -161,9 +166,12 @@ static const struct hf_change random_changes[] = {
     { .verb = HF_VERB_REQUEST_ABANDON, .reason = "gone" },
     { .verb = HF_VERB_REQUEUE, .reason = "once more" },
     { .verb = HF_VERB_ABANDON, .token = "" },
-    { .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE, .token = "" },
-    { .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE, .authority = "ci" },
-    { .verb = HF_VERB_CLOSE_OUT, .status = HF_FAILED, .error_class = "c", .token = "" },
+    { .verb = HF_VERB_CLOSE_OUT, .status = HF_STATUS_DONE, .token = "" },
+    { .verb = HF_VERB_CLOSE_OUT, .status = HF_STATUS_DONE, .authority = "ci" },
+    { .verb = HF_VERB_CLOSE_OUT,
+      .status = HF_STATUS_FAILED,
+      .error_class = "c",
+      .token = "" },
 };
 static const struct hf_process_tell random_tells[] = {
     { .what = HF_TELL_OBSERVE, .name = "a" },
@@ -209,8 +217,9 @@ static void random_step(struct hf_conform *t, const char *id, struct held *h,
 
 test_case(d36_every_record_is_the_fold_of_its_log_after_every_step)
 {
-    static const enum hf_disposition all[] = { HF_RERUNNABLE, HF_OWNER_BOUND,
-                                               HF_EXTERNALLY_OWNED };
+    static const enum hf_disposition all[] = { HF_DISPOSITION_RERUNNABLE,
+                                               HF_DISPOSITION_OWNER_BOUND,
+                                               HF_DISPOSITION_EXTERNALLY_OWNED };
     static const char *const observers[] = { "b" };
     uint64_t state = 88172645463325252u;
     for (int life = 0; life < 9; life++) {
@@ -236,7 +245,7 @@ test_case(d36_a_process_lease_is_busy_reentered_renewed_and_fenced)
 {
     claim(.owner = "alice", .id = "00000000-0000-7000-8000-000000000000");
     CODE(HF_ENOTFOUND, t->code); /* and no lease was made of it */
-    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     struct held first = kit_taken(t, id, "alice", "b1");
     claim(.owner = "bob", .incarnation = "b1", .id = id);
     CODE(HF_EHELD, t->code);
@@ -253,50 +262,52 @@ test_case(d36_a_process_lease_is_busy_reentered_renewed_and_fenced)
     EQ(2, row(id)->lease_fence);
     REFOLDS(id);
     const char *before = picture();
-    CODE(HF_ELEASELOST, close_as(again, HF_DONE)->code); /* a revenant */
+    CODE(HF_ELEASELOST, close_as(again, HF_STATUS_DONE)->code); /* a revenant */
     CODE(HF_ELEASELOST, hand_back(again)->code);
     UNCHANGED(before);
     SAME("bob", row(id)->owner);
-    CODE(0, close_as(bob, HF_DONE)->code);
-    CODE(0, close_as(bob, HF_DONE)->code); /* told again, applied once */
+    CODE(0, close_as(bob, HF_STATUS_DONE)->code);
+    CODE(0, close_as(bob, HF_STATUS_DONE)->code); /* told again, applied once */
     EQ(1, count_events(id, "close_out"));
     REFOLDS(id);
 }
 
 test_case(d36_completion_needs_the_authority_of_its_disposition)
 {
-    static const enum hf_disposition inside[] = { HF_RERUNNABLE, HF_OWNER_BOUND };
+    static const enum hf_disposition inside[] = { HF_DISPOSITION_RERUNNABLE,
+                                                  HF_DISPOSITION_OWNER_BOUND };
     for (size_t i = 0; i < 2; i++) {
         const char *id = kit_process_of(t, inside[i]);
         CODE(HF_ETRANSITION, change(.verb = HF_VERB_CLOSE_OUT, .id = id,
-                                    .authority = "ci", .status = HF_DONE)
+                                    .authority = "ci", .status = HF_STATUS_DONE)
                                  ->code);
         struct held h = kit_taken(t, id, "alice", "b1");
         CODE(HF_ETRANSITION, change(.verb = HF_VERB_CLOSE_OUT, .id = id,
-                                    .authority = "ci", .status = HF_DONE)
+                                    .authority = "ci", .status = HF_STATUS_DONE)
                                  ->code);
         CODE(HF_EINVAL,
-             change(.verb = HF_VERB_CLOSE_OUT, .id = id, .status = HF_DONE)->code);
-        CODE(0, close_as(h, HF_DONE)->code);
+             change(.verb = HF_VERB_CLOSE_OUT, .id = id, .status = HF_STATUS_DONE)->code);
+        CODE(0, close_as(h, HF_STATUS_DONE)->code);
     }
-    const char *id = kit_process_of(t, HF_EXTERNALLY_OWNED);
-    CODE(HF_EINVAL, change(.verb = HF_VERB_CLOSE_OUT, .id = id, .status = HF_DONE)->code);
+    const char *id = kit_process_of(t, HF_DISPOSITION_EXTERNALLY_OWNED);
+    CODE(HF_EINVAL,
+         change(.verb = HF_VERB_CLOSE_OUT, .id = id, .status = HF_STATUS_DONE)->code);
     claim(.owner = "alice", .id = id);
     CODE(HF_ETRANSITION, t->code); /* never claimed */
     CODE(0, change(.verb = HF_VERB_CLOSE_OUT, .id = id, .authority = "ci",
-                   .status = HF_FAILED, .error_class = "broken")
+                   .status = HF_STATUS_FAILED, .error_class = "broken")
                 ->code);
     TRUE(contains(last_change(id)->payload, "\"authority\":\"ci\""));
-    CODE(HF_ETRANSITION,
-         change(.verb = HF_VERB_CLOSE_OUT, .id = id, .authority = "ci", .status = HF_DONE)
-             ->code);
+    CODE(HF_ETRANSITION, change(.verb = HF_VERB_CLOSE_OUT, .id = id, .authority = "ci",
+                                .status = HF_STATUS_DONE)
+                             ->code);
     IS("failed", id);
     REFOLDS(id);
 }
 
 test_case(d36_the_first_start_is_recorded_once_and_an_owner_bound_one_never_repeated)
 {
-    const char *id = kit_process_of(t, HF_OWNER_BOUND);
+    const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
     EQ(0, row(id)->first_started_at);
     struct held h = kit_taken(t, id, "alice", "b1");
     hf_ms first = row(id)->first_started_at;
@@ -316,7 +327,8 @@ test_case(d36_the_first_start_is_recorded_once_and_an_owner_bound_one_never_repe
 
 test_case(d36_the_budget_of_attempts_ends_a_rerunnable_process)
 {
-    const char *id = registered(UNIT(.disposition = HF_RERUNNABLE, .max_attempts = 2),
+    const char *id = registered(UNIT(.disposition = HF_DISPOSITION_RERUNNABLE,
+                                     .max_attempts = 2),
                                 .identity_kind = "shell")
                          ->work.work_id;
     for (int i = 1; i <= 2; i++) {
@@ -336,16 +348,16 @@ test_case(d36_waiting_processes_stay_listed_and_pages_are_exact)
 {
     const char *ids[7];
     for (int i = 0; i < 7; i++)
-        ids[i] = kit_process_of(t, HF_RERUNNABLE);
+        ids[i] = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     struct held h = kit_taken(t, ids[4], "alice", "b1");
-    wait_for(h, HF_WAITING_USER, "x");
+    wait_for(h, HF_STATUS_WAITING_USER, "x");
     EQ(7, how_many(processes(.identity_kind = "shell")));
     EQ(1, how_many(processes(.waiting = true)));
     const struct hf_processes *page = processes(.limit = 3);
     EQ(3, how_many(page));
     SAME(ids[2], how_many(page) == 3 ? hf_processes_at(page, 2)->work.work_id : NULL);
     cancel(ids[3]); /* what ends or begins between two pages moves nothing */
-    (void)kit_process_of(t, HF_RERUNNABLE);
+    (void)kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     page = processes(.limit = 3, .after = page ? hf_processes_next(page) : NULL);
     EQ(3, how_many(page));
     SAME(ids[4], how_many(page) == 3 ? hf_processes_at(page, 0)->work.work_id : NULL);
@@ -358,7 +370,7 @@ test_case(d36_waiting_processes_stay_listed_and_pages_are_exact)
 
 test_case(d36_filters_go_together_and_time_is_half_open)
 {
-    const char *a = registered(UNIT(.disposition = HF_RERUNNABLE),
+    const char *a = registered(UNIT(.disposition = HF_DISPOSITION_RERUNNABLE),
                                .identity_kind = "shell", .identity_label = "one",
                                .originator = "s1", .definition = "{\"a\":1,\"b\":2}",
                                .labels = "{\"k\":\"v\"}", .env_ref = "env:1",
@@ -366,7 +378,7 @@ test_case(d36_filters_go_together_and_time_is_half_open)
                         ->work.work_id;
     hf_ms from = row(a)->created_at;
     advance(SEC(1));
-    (void)kit_process_of(t, HF_OWNER_BOUND);
+    (void)kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
     hf_ms before = from + SEC(1);
     EQ(1, how_many(processes(.identity_label = "one")));
     EQ(1, how_many(processes(.originator = "s1", .identity_kind = "shell")));
@@ -382,17 +394,17 @@ test_case(d36_filters_go_together_and_time_is_half_open)
     cancel(a);
     EQ(0, how_many(processes(.identity_label = "one")));
     EQ(1, how_many(processes(.identity_label = "one", .all = true)));
-    EQ(1, how_many(processes(.status = HF_CANCELLED)));
+    EQ(1, how_many(processes(.status = HF_STATUS_CANCELLED)));
     processes(.label = "k");
     CODE(HF_EINVAL, t->code);
 }
 
 test_case(d36_live_references_are_counted_by_a_list)
 {
-    const char *id = registered(UNIT(.disposition = HF_RERUNNABLE), .env_ref = "env:1",
-                                .definition = "{\"m\":1}")
+    const char *id = registered(UNIT(.disposition = HF_DISPOSITION_RERUNNABLE),
+                                .env_ref = "env:1", .definition = "{\"m\":1}")
                          ->work.work_id;
-    registered(UNIT(.disposition = HF_RERUNNABLE), .env_ref = "env:1");
+    registered(UNIT(.disposition = HF_DISPOSITION_RERUNNABLE), .env_ref = "env:1");
     EQ(2, how_many(processes(.env_ref = "env:1")));
     EQ(1, how_many(processes(.definition = "{\"m\":1}")));
     cancel(id);
@@ -407,11 +419,12 @@ test_case(d36_the_feed_has_every_fact_in_order_and_says_what_was_pruned)
                                             "external_ref_set", "close_out" };
     struct hf_feed_query query = { .size = sizeof(query) };
     struct hf_feed *feed = NULL;
-    const char *id = kit_process_of(t, HF_EXTERNALLY_OWNED);
+    const char *id = kit_process_of(t, HF_DISPOSITION_EXTERNALLY_OWNED);
     tell(.what = HF_TELL_OBSERVE, .id = id, .name = "s");
     tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go");
     tell(.what = HF_TELL_EXTERNAL_REF, .id = id, .name = "r");
-    change(.verb = HF_VERB_CLOSE_OUT, .id = id, .authority = "ci", .status = HF_DONE);
+    change(.verb = HF_VERB_CLOSE_OUT, .id = id, .authority = "ci",
+           .status = HF_STATUS_DONE);
     CODE(0, hf_work_feed(t->store, &t->who, &query, &feed, NULL));
     EQ(6, feed ? hf_feed_count(feed) : 0);
     for (size_t i = 0; feed && !t->failed && i < 6; i++)
@@ -434,15 +447,15 @@ test_case(d36_prune_takes_what_ended_before_the_cutoff_and_leaves_its_end)
 {
     static const char *const observers[] = { "s" };
     struct hf_prune_report report = { 0 };
-    const char *old = registered(UNIT(.disposition = HF_RERUNNABLE),
+    const char *old = registered(UNIT(.disposition = HF_DISPOSITION_RERUNNABLE),
                                  .observers = observers, .observer_count = 1)
                           ->work.work_id;
-    const char *open = kit_process_of(t, HF_EXTERNALLY_OWNED);
-    const char *job = new_id(.disposition = HF_RERUNNABLE);
+    const char *open = kit_process_of(t, HF_DISPOSITION_EXTERNALLY_OWNED);
+    const char *job = new_id(.disposition = HF_DISPOSITION_RERUNNABLE);
     cancel(old);
     cancel(job);
     advance(SEC(10));
-    const char *young = kit_process_of(t, HF_RERUNNABLE);
+    const char *young = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     cancel(young);
     t->code = kit_called(
         t, hf_process_prune(t->store, &t->who, SEC(10), &report, kit_err(t)));
@@ -467,7 +480,7 @@ test_case(d36_prune_takes_what_ended_before_the_cutoff_and_leaves_its_end)
 
 test_case(d36_an_abandon_request_is_the_first_writers_and_none_after_the_end)
 {
-    const char *id = kit_process_of(t, HF_OWNER_BOUND);
+    const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
     CODE(HF_ETRANSITION, ask_abandon(id)->code); /* never started: anybody may run it */
     struct held h = kit_taken(t, id, "alice", "b1");
     t->who.actor_kind = "human";
@@ -481,7 +494,7 @@ test_case(d36_an_abandon_request_is_the_first_writers_and_none_after_the_end)
     (void)sweep();
     IS("running", id); /* it fences nobody off */
     CODE(0, renew(h)->code);
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
     CODE(HF_ETRANSITION, ask_abandon(id)->code);
     REFOLDS(id);
 }
@@ -490,7 +503,7 @@ test_case(d36_an_abandon_request_is_the_first_writers_and_none_after_the_end)
 
 test_case(d36_sweep_rerunnable_is_claimed_again)
 {
-    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     (void)kit_taken(t, id, "alice", "b1");
     advance(SEC(30));
     (void)sweep();
@@ -502,7 +515,7 @@ test_case(d36_sweep_rerunnable_is_claimed_again)
 
 test_case(d36_sweep_owner_bound_never_started_is_anybodys)
 {
-    const char *id = kit_process_of(t, HF_OWNER_BOUND);
+    const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
     advance(HOUR(48));
     (void)sweep();
     IS("queued", id);
@@ -512,19 +525,19 @@ test_case(d36_sweep_owner_bound_never_started_is_anybodys)
 
 test_case(d36_sweep_owner_bound_and_silent_is_left)
 {
-    const char *id = kit_process_of(t, HF_OWNER_BOUND);
+    const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
     struct held h = kit_taken(t, id, "alice", "b1");
     advance(HOUR(48));
     EQ(1, sweep().silent);
     IS("running", id);
     TRUE(process(id)->work.lease_remaining_ms < 0);
     SAME("alice", process(id)->work.owner);
-    CODE(0, close_as(h, HF_DONE)->code); /* it was only slow */
+    CODE(0, close_as(h, HF_STATUS_DONE)->code); /* it was only slow */
 }
 
 test_case(d36_sweep_reconciles_a_request_once_the_lease_has_lapsed)
 {
-    const char *id = kit_process_of(t, HF_OWNER_BOUND);
+    const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
     struct held h = kit_taken(t, id, "alice", "b1");
     ask_abandon(id);
     advance(SEC(30) - 1);
@@ -535,14 +548,14 @@ test_case(d36_sweep_reconciles_a_request_once_the_lease_has_lapsed)
     IS("abandoned", id);
     SAME("reconciled_request", row(id)->status_reason);
     const char *before = picture();
-    CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code); /* a revenant */
+    CODE(HF_ELEASELOST, close_as(h, HF_STATUS_DONE)->code); /* a revenant */
     UNCHANGED(before);
     REFOLDS(id);
 }
 
 test_case(d36_sweep_externally_owned_is_never_claimed_and_ends_by_request)
 {
-    const char *id = kit_process_of(t, HF_EXTERNALLY_OWNED);
+    const char *id = kit_process_of(t, HF_DISPOSITION_EXTERNALLY_OWNED);
     advance(HOUR(48));
     (void)sweep();
     IS("waiting_external", id);
@@ -557,14 +570,14 @@ test_case(d36_sweep_externally_owned_is_never_claimed_and_ends_by_request)
 test_case(d36_a_drain_ends_only_its_own)
 {
     struct hf_drain_report report = { 0 };
-    const char *own = kit_process_of(t, HF_OWNER_BOUND),
-               *waits = kit_process_of(t, HF_OWNER_BOUND);
-    const char *other_boot = kit_process_of(t, HF_OWNER_BOUND);
-    const char *rerun = kit_process_of(t, HF_RERUNNABLE);
-    const char *never = kit_process_of(t, HF_OWNER_BOUND);
-    const char *outside = kit_process_of(t, HF_EXTERNALLY_OWNED);
+    const char *own = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND),
+               *waits = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
+    const char *other_boot = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
+    const char *rerun = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
+    const char *never = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
+    const char *outside = kit_process_of(t, HF_DISPOSITION_EXTERNALLY_OWNED);
     struct held h = kit_taken(t, own, "alice", "b1");
-    wait_for(kit_taken(t, waits, "alice", "b1"), HF_WAITING_USER, "x");
+    wait_for(kit_taken(t, waits, "alice", "b1"), HF_STATUS_WAITING_USER, "x");
     (void)kit_taken(t, other_boot, "alice", "b2");
     (void)kit_taken(t, rerun, "alice", "b1");
     const struct hf_drain alice = { .size = sizeof(alice),
@@ -581,7 +594,7 @@ test_case(d36_a_drain_ends_only_its_own)
     IS("running", rerun);
     IS("queued", never);
     IS("waiting_external", outside);
-    CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code);
+    CODE(HF_ELEASELOST, close_as(h, HF_STATUS_DONE)->code);
     REFOLDS(own);
     REFOLDS(waits);
 }
@@ -601,17 +614,18 @@ test_case(d36_a_drain_says_what_it_could_not_end_and_why)
                                     .incarnation = "b1",
                                     .deferred = note_deferred,
                                     .user = t };
-    const char *id = registered(UNIT(.disposition = HF_OWNER_BOUND, .lane_key = "l"),
-                                .identity_kind = "shell")
+    const char *id = registered(
+                         UNIT(.disposition = HF_DISPOSITION_OWNER_BOUND, .lane_key = "l"),
+                         .identity_kind = "shell")
                          ->work.work_id;
-    wait_for(kit_taken(t, id, "alice", "b1"), HF_WAITING_USER, "x");
+    wait_for(kit_taken(t, id, "alice", "b1"), HF_STATUS_WAITING_USER, "x");
     struct held other = running(.lane_key = "l"); /* has the lane meanwhile */
-    const char *own = kit_process_of(t, HF_OWNER_BOUND);
+    const char *own = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
     (void)kit_taken(t, own, "alice", "b1");
     CODE(0, hf_process_drain(t->store, &t->who, &alice, &report, NULL));
     EQ(1, report.ended); /* one that cannot keeps no other from its end */
     EQ(1, report.deferred);
-    close_as(other, HF_DONE);
+    close_as(other, HF_STATUS_DONE);
     CODE(0, hf_process_drain(t->store, &t->who, &alice, &report, NULL));
     EQ(1, report.ended);
     EQ(0, report.deferred);
@@ -621,12 +635,12 @@ test_case(d36_a_drain_says_what_it_could_not_end_and_why)
 test_case(d36_await_gives_the_end_and_says_when_there_is_none_yet)
 {
     struct hf_answer *answer = NULL;
-    const char *id = kit_process_of(t, HF_EXTERNALLY_OWNED);
+    const char *id = kit_process_of(t, HF_DISPOSITION_EXTERNALLY_OWNED);
     t->code = kit_called(
         t, hf_process_await(t->store, &t->who, id, MS(10), &answer, kit_err(t)));
     CODE(HF_EBUSY, t->code);
-    change(.verb = HF_VERB_CLOSE_OUT, .id = id, .authority = "ci", .status = HF_DONE,
-           .summary = "fine");
+    change(.verb = HF_VERB_CLOSE_OUT, .id = id, .authority = "ci",
+           .status = HF_STATUS_DONE, .summary = "fine");
     t->code = kit_called(
         t, hf_process_await(t->store, &t->who, id, HOUR(1), &answer, kit_err(t)));
     CODE(0, t->code);
@@ -647,16 +661,16 @@ test_case(d36_await_gives_the_end_and_says_when_there_is_none_yet)
 
 test_case(d36_a_signal_resumes_who_waits_for_it_in_its_transaction)
 {
-    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     struct held h = kit_taken(t, id, "alice", "b1");
-    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "stop"));
     IS("waiting_external", id);
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "2"));
     IS("queued", id);
     SAME("2", row(id)->resume_payload);
-    const char *bound = kit_process_of(t, HF_OWNER_BOUND);
-    wait_for(kit_taken(t, bound, "alice", "b1"), HF_WAITING_EXTERNAL, "signal.go");
+    const char *bound = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
+    wait_for(kit_taken(t, bound, "alice", "b1"), HF_STATUS_WAITING_EXTERNAL, "signal.go");
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = bound, .name = "go"));
     IS("waiting_external", bound); /* its owner goes on with it */
     EQ(1, count_events(bound, "signal.go"));
@@ -666,47 +680,47 @@ test_case(d36_a_signal_resumes_who_waits_for_it_in_its_transaction)
 
 test_case(a_signal_that_comes_before_the_wait_ends_it)
 {
-    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "1"));
     struct held h = kit_taken(t, id, "alice", "b1");
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "2"));
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "stop"));
     IS("running", id);
     /* Each signal ends one wait, the first sent first, and each wait is in the trail. */
-    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
     IS("queued", id);
     SAME("1", row(id)->resume_payload);
     SAME("signal.go", row(id)->status_reason);
     EQ(1, count_events(id, "waiting_set"));
     EQ(1, count_events(id, "resumed"));
     h = kit_taken(t, id, "alice", "b1");
-    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
     SAME("2", row(id)->resume_payload);
     h = kit_taken(t, id, "alice", "b1");
-    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
     IS("waiting_external", id);
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "3"));
     SAME("3", row(id)->resume_payload);
     h = kit_taken(t, id, "alice", "b1");
-    wait_for(h, HF_WAITING_EXTERNAL, "signal.stop");
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.stop");
     IS("queued", id);
     REFOLDS(id);
 }
 
 test_case(a_repeated_wait_takes_no_second_signal)
 {
-    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     struct held h = kit_taken(t, id, "alice", "b1");
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "1"));
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "2"));
-    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
-    wait_for(h, HF_WAITING_EXTERNAL, "signal.go"); /* the answer was lost */
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go"); /* the answer was lost */
     SAME("1", row(id)->resume_payload);
     EQ(1, count_events(id, "waiting_set"));
     /* A cancelled and requeued process has the signal that it did not take. */
     cancel(id);
     requeue(id);
     h = kit_taken(t, id, "alice", "b1");
-    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
     SAME("2", row(id)->resume_payload);
 }

@@ -29,7 +29,7 @@ test_case(list_gives_open_rows_in_order_of_creation)
 {
     const char *one = new_id(.priority = 9);
     struct held ended = running();
-    close_as(ended, HF_DONE);
+    close_as(ended, HF_STATUS_DONE);
     const char *two = new_id(.priority = 1);
     const struct hf_answer *all = list();
     EQ(2, count_of(all));
@@ -44,7 +44,7 @@ test_case(list_filters_by_each_column)
     const char *kind = new_id(.kind = "k");
     struct held h = running();
     struct held waits = running();
-    wait_for(waits, HF_WAITING_USER, "ref");
+    wait_for(waits, HF_STATUS_WAITING_USER, "ref");
     SAME(control, item_of(list(.source = HF_SOURCE_CONTROL), 0)->work.work_id);
     EQ(1, count_of(list(.source = HF_SOURCE_CONTROL)));
     SAME(mail, item_of(list(.queue = "mail"), 0)->work.work_id);
@@ -59,11 +59,11 @@ test_case(list_filters_by_each_column)
 test_case(list_by_status_finds_terminal_rows_too)
 {
     struct held one = running();
-    close_as(one, HF_DONE);
+    close_as(one, HF_STATUS_DONE);
     struct held two = running();
-    close_as(two, HF_FAILED);
+    close_as(two, HF_STATUS_FAILED);
     const char *three = new_id();
-    static const enum hf_status wanted[] = { HF_DONE, HF_QUEUED };
+    static const enum hf_status wanted[] = { HF_STATUS_DONE, HF_STATUS_QUEUED };
     const struct hf_answer *both = list(.statuses = wanted, .status_count = 2);
     EQ(2, count_of(both));
     SAME(one.id, item_of(both, 0)->work.work_id);
@@ -112,15 +112,15 @@ test_case(list_filters_by_what_a_unit_belongs_to)
 {
     const char *parent = new_id(.source_id = "a", .source_run_id = "r1");
     const char *child = new_id(.parent_work_id = parent, .lane_key = "l",
-                               .disposition = HF_RERUNNABLE);
+                               .disposition = HF_DISPOSITION_RERUNNABLE);
     struct held bad = running(.max_attempts = 1);
     fail_as(bad, "oom");
-    static const enum hf_status ended[] = { HF_FAILED, HF_DONE };
+    static const enum hf_status ended[] = { HF_STATUS_FAILED, HF_STATUS_DONE };
     SAME(parent, item_of(list(.source_id = "a"), 0)->work.work_id);
     EQ(1, count_of(list(.source_run_id = "r1")));
     EQ(1, count_of(list(.parent_work_id = parent)));
     SAME(child, item_of(list(.lane_key = "l"), 0)->work.work_id);
-    EQ(1, count_of(list(.disposition = HF_RERUNNABLE)));
+    EQ(1, count_of(list(.disposition = HF_DISPOSITION_RERUNNABLE)));
     EQ(1, count_of(list(.statuses = ended, .status_count = 2, .error_class = "oom")));
     EQ(0, count_of(list(.statuses = ended, .status_count = 2, .error_class = "net")));
     EQ(0, count_of(list(.session_id = "none")));
@@ -129,11 +129,11 @@ test_case(list_filters_by_what_a_unit_belongs_to)
 
 test_case(list_of_a_period_is_by_creation_or_by_end)
 {
-    static const enum hf_status failed[] = { HF_FAILED };
+    static const enum hf_status failed[] = { HF_STATUS_FAILED };
     struct held old = running();
     advance(HOUR(2));
     hf_ms now = t->wall;
-    close_as(old, HF_FAILED); /* late, but not taken by another owner */
+    close_as(old, HF_STATUS_FAILED); /* late, but not taken by another owner */
     const char *fresh = new_id();
     EQ(1, count_of(list(.since_ms = HOUR(1))));
     SAME(fresh, item_of(list(.since_ms = HOUR(1)), 0)->work.work_id);
@@ -160,7 +160,7 @@ test_case(list_finds_ids_and_names_by_their_beginnings_and_ends)
 {
     const char *one = new_id(.source_id = "deploy-of-monday");
     struct held two = running(.source_id = "nightly");
-    wait_for(two, HF_WAITING_USER, "ticket-4711");
+    wait_for(two, HF_STATUS_WAITING_USER, "ticket-4711");
     SAME(one, item_of(list(.find = one), 0)->work.work_id);
     EQ(1, count_of(list(.find = one)));
     EQ(1, count_of(list(.find = one + strlen(one) - 8)));
@@ -185,7 +185,7 @@ test_case(a_cursor_is_of_its_list_and_filter)
     const char *after = page ? hf_answer_next(page) : NULL;
     TRUE(after != NULL);
     EQ(2, count_of(list(.kind = "a", .limit = 5, .after = after)));
-    static const enum hf_status queued[] = { HF_QUEUED };
+    static const enum hf_status queued[] = { HF_STATUS_QUEUED };
     const struct hf_filter others[] = {
         { .after = after },
         { .kind = "b", .after = after },
@@ -266,10 +266,10 @@ test_case(paging_by_terminal_status_has_no_gap_either)
 {
     for (int i = 0; i < 7; i++) {
         struct held h = running();
-        close_as(h, i % 2 ? HF_DONE : HF_FAILED);
+        close_as(h, i % 2 ? HF_STATUS_DONE : HF_STATUS_FAILED);
         create();
     }
-    static const enum hf_status ended[] = { HF_DONE, HF_FAILED };
+    static const enum hf_status ended[] = { HF_STATUS_DONE, HF_STATUS_FAILED };
     const char *after = NULL;
     size_t seen = 0;
     for (int page = 0; page < 9 && !t->failed; page++) {
@@ -285,15 +285,15 @@ test_case(paging_by_terminal_status_has_no_gap_either)
 
 test_case(r10_a_trail_is_a_chain)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE,
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE,
                             .retry_policy = "{\"jitter\":\"none\"}");
     fail_as(h, "rate_limit");
     advance(SEC(5));
     h.token = claim()->token;
-    wait_for(h, HF_WAITING_USER, "r");
+    wait_for(h, HF_STATUS_WAITING_USER, "r");
     resume(h.id);
     h.token = claim()->token;
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     requeue(h.id);
     static const char *const expected[] = {
         "queued",       "running", "retry_scheduled", "queued", "running",
@@ -328,7 +328,7 @@ test_case(r09_each_transition_is_one_event)
 test_case(events_are_read_on_from_where_a_reader_stopped)
 {
     struct held h = running();
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     struct hf_events *rest = NULL;
     const struct hf_events *all = events(h.id);
     if (t->failed)
@@ -348,25 +348,25 @@ test_case(events_are_read_on_from_where_a_reader_stopped)
 
 test_case(r67_stats_show_what_an_operator_asks)
 {
-    struct held silent = running(.disposition = HF_OWNER_BOUND);
+    struct held silent = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     advance(SEC(100));
     create(.source = HF_SOURCE_CONTROL);
     advance(SEC(7));
     create(.delay_ms = SEC(60));
     struct held waits = running();
-    wait_for(waits, HF_WAITING_USER, "r");
+    wait_for(waits, HF_STATUS_WAITING_USER, "r");
     struct held later = running(.retry_policy = "{\"jitter\":\"none\"}");
     fail_as(later, "rate_limit");
     struct held ended = running();
-    close_as(ended, HF_DONE);
+    close_as(ended, HF_STATUS_DONE);
     struct held lapsing = running();
     advance(SEC(31));
     struct hf_stats s = stats();
-    EQ(2, s.by_status[HF_QUEUED]);
-    EQ(2, s.by_status[HF_RUNNING]);
-    EQ(1, s.by_status[HF_WAITING_USER]);
-    EQ(1, s.by_status[HF_RETRY_SCHEDULED]);
-    EQ(0, s.by_status[HF_DONE]);
+    EQ(2, s.by_status[HF_STATUS_QUEUED]);
+    EQ(2, s.by_status[HF_STATUS_RUNNING]);
+    EQ(1, s.by_status[HF_STATUS_WAITING_USER]);
+    EQ(1, s.by_status[HF_STATUS_RETRY_SCHEDULED]);
+    EQ(0, s.by_status[HF_STATUS_DONE]);
     EQ(1, s.by_source[HF_SOURCE_CONTROL]);
     EQ(5, s.by_source[HF_SOURCE_MANUAL]);
     EQ(1, s.gated);
@@ -395,24 +395,24 @@ test_case(tenants_are_counted_apart)
     struct held mine = running();
     advance(SEC(5));
     struct hf_stats s = stats();
-    EQ(2, s.by_status[HF_QUEUED]);
-    EQ(1, s.by_status[HF_RUNNING]);
+    EQ(2, s.by_status[HF_STATUS_QUEUED]);
+    EQ(1, s.by_status[HF_STATUS_RUNNING]);
     EQ(10000, s.oldest_queued_ms);
     t->who.tenant = "acme";
     s = stats();
-    EQ(1, s.by_status[HF_QUEUED]);
-    EQ(0, s.by_status[HF_RUNNING]);
+    EQ(1, s.by_status[HF_STATUS_QUEUED]);
+    EQ(0, s.by_status[HF_STATUS_RUNNING]);
     EQ(1, s.by_source[HF_SOURCE_MANUAL]);
     EQ(0, s.gated);
     EQ(10000, s.oldest_queued_ms);
     EQ(0, s.oldest_running_ms);
     t->who.tenant = "bravo";
     s = stats();
-    EQ(1, s.by_status[HF_QUEUED]);
+    EQ(1, s.by_status[HF_STATUS_QUEUED]);
     EQ(1, s.gated);
     EQ(0, s.oldest_queued_ms);
     t->who.tenant = "nobody";
-    EQ(0, stats().by_status[HF_QUEUED]);
+    EQ(0, stats().by_status[HF_STATUS_QUEUED]);
     t->who.tenant = NULL;
     IS("running", mine.id);
 }
@@ -420,7 +420,7 @@ test_case(tenants_are_counted_apart)
 test_case(stats_of_an_empty_store_are_zero)
 {
     struct hf_stats s = stats();
-    EQ(0, s.by_status[HF_QUEUED]);
+    EQ(0, s.by_status[HF_STATUS_QUEUED]);
     EQ(0, s.oldest_queued_ms);
     EQ(0, s.oldest_running_ms);
     EQ(0, s.next_wait_deadline_at);
@@ -432,11 +432,11 @@ test_case(stats_of_an_empty_store_are_zero)
 test_case(prune_keeps_chains)
 {
     struct held old = running();
-    close_as(old, HF_DONE);
+    close_as(old, HF_STATUS_DONE);
     advance(HOUR(1));
     struct held young = running();
-    close_as(young, HF_DONE);
-    struct held live = running(.disposition = HF_OWNER_BOUND);
+    close_as(young, HF_STATUS_DONE);
+    struct held live = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     const char *queued = new_id();
     advance(HOUR(1));
     EQ(1, prune(HOUR(1) + 1, 0));
@@ -476,7 +476,7 @@ static int64_t newest_event(struct hf_conform *t)
 test_case(prune_keeps_chains_and_never_reuses_event_ids)
 {
     struct held h = running();
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     int64_t newest = newest_event(t);
     advance(1);
     EQ(1, prune(0, 0));
@@ -490,7 +490,7 @@ test_case(t10_prune_takes_terminal_rows_only_and_at_most_its_limit)
 {
     for (int i = 0; i < 5; i++) {
         struct held h = running();
-        close_as(h, HF_DONE);
+        close_as(h, HF_STATUS_DONE);
     }
     create();
     advance(1);
@@ -503,7 +503,7 @@ test_case(t10_prune_takes_terminal_rows_only_and_at_most_its_limit)
 test_case(r16_prune_frees_the_keys_of_what_it_took)
 {
     struct held h = running(.source_id = "a", .idempotency_key = "k");
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     advance(1);
     EQ(1, prune(0, 0));
     const struct hf_item *fresh = create(.source_id = "a", .idempotency_key = "k");
@@ -528,16 +528,16 @@ test_case(r66_a_sweep_is_bounded_and_says_that_there_is_more)
     report = sweep();
     EQ(3, report.timed_out);
     TRUE(!report.more);
-    EQ(0, stats().by_status[HF_RUNNING]);
+    EQ(0, stats().by_status[HF_STATUS_RUNNING]);
 }
 
 test_case(r65_one_sweep_does_all_that_is_due)
 {
     struct held lapsed = running();
-    struct held again = running(.disposition = HF_RERUNNABLE);
+    struct held again = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     struct held waits = running();
     change(.verb = HF_VERB_WAIT, .id = waits.id, .token = waits.token,
-           .status = HF_WAITING_USER, .ref = "r", .timeout_ms = SEC(60));
+           .status = HF_STATUS_WAITING_USER, .ref = "r", .timeout_ms = SEC(60));
     struct held later = running(.retry_policy = "{\"jitter\":\"none\"}");
     fail_as(later, "rate_limit");
     const char *delayed = new_id(.delay_ms = SEC(30));
@@ -567,11 +567,11 @@ test_case(a_sweep_says_when_it_is_needed_next)
 
 test_case(silent_owner_bound_rows_are_counted_and_left_alone)
 {
-    running(.disposition = HF_OWNER_BOUND);
+    running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     advance(SEC(45));
     EQ(1, sweep().silent);
     EQ(1, stats().silent);
-    EQ(1, stats().by_status[HF_RUNNING]);
+    EQ(1, stats().by_status[HF_STATUS_RUNNING]);
 }
 
 /* ---- reopening ------------------------------------------------------------------------------- */
@@ -581,13 +581,13 @@ test_case(everything_survives_a_reopened_store)
     struct held h = running(.payload = "{\"a\":1}", .lane_key = "L");
     create(.lane_key = "L");
     struct held waits = running();
-    wait_for(waits, HF_WAITING_USER, "r");
+    wait_for(waits, HF_STATUS_WAITING_USER, "r");
     CODE(0, policy("kind:k", .grace_ms = -1, .max_attempts = 9));
     const char *before = picture();
     reopen();
     UNCHANGED(before);
     EQ(9, row(new_id(.kind = "k"))->max_attempts);
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
 }
 
 test_case(two_handles_see_one_store)
@@ -597,7 +597,7 @@ test_case(two_handles_see_one_store)
     struct hf_store *first = kit_use(t, second);
     EQ(0, count_of(claim_many(.owner = "bob")));
     SAME("alice", row(h.id)->owner);
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
     kit_use(t, first);
     IS("done", h.id);
 }

@@ -193,7 +193,7 @@ test_case(a01_an_observer_of_a_scheduled_retry_sees_one_attempt)
 
 test_case(a_started_owner_bound_row_is_never_retried)
 {
-    struct held h = running(.disposition = HF_OWNER_BOUND);
+    struct held h = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     fail_as(h, "rate_limit");
     IS("failed", h.id);
 }
@@ -316,7 +316,8 @@ test_case(r52_execution_timeout)
 
 test_case(r55_execution_timeout_fires_though_the_lease_is_renewed)
 {
-    struct held h = running(.exec_timeout_ms = SEC(30), .disposition = HF_RERUNNABLE);
+    struct held h = running(.exec_timeout_ms = SEC(30),
+                            .disposition = HF_DISPOSITION_RERUNNABLE);
     advance(SEC(20));
     CODE(0, renew(h)->code);
     advance(SEC(10));
@@ -339,7 +340,7 @@ test_case(r52_each_execution_has_its_own_time)
 test_case(r53_wait_timeout)
 {
     struct held h = running();
-    wait_for(h, HF_WAITING_EXTERNAL, "r");
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "r");
     advance(HOUR(2));
     sweep();
     SAME("wait_timeout", row(h.id)->status_reason);
@@ -357,7 +358,7 @@ test_case(r54_heartbeat_timeout)
 
 test_case(r12_rerunnable_work_leaves_running_when_its_lease_lapses)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE);
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(SEC(45));
     EQ(1, sweep().requeued);
     const struct hf_work *w = row(h.id);
@@ -384,7 +385,7 @@ test_case(a18_a_timeout_is_retried_only_where_the_policy_lists_it)
 test_case(r07_every_delay_and_every_bad_end_has_a_reason)
 {
     struct held failed = running();
-    close_as(failed, HF_FAILED);
+    close_as(failed, HF_STATUS_FAILED);
     struct held later = running();
     fail_as(later, "rate_limit");
     struct held cancelled = running();
@@ -419,7 +420,7 @@ test_case(r56_the_defaults_are_the_designs)
     EQ(0, p->start_timeout_ms);
     EQ(0, p->exec_timeout_ms);
     EQ(3, p->max_attempts);
-    EQ(HF_EXPIRE, p->disposition);
+    EQ(HF_DISPOSITION_EXPIRE, p->disposition);
     SAME(NULL, p->close_rule);
     SAME(NULL, p->wait_rule);
     SAME(row(new_id())->retry_policy, p->retry_policy);
@@ -489,11 +490,11 @@ test_case(a_claims_own_default_term_gives_way_to_any_policy)
 
 test_case(a_policy_can_set_every_field)
 {
-    CODE(0,
-         policy("kind:k", .grace_ms = 0, .ttl_ms = SEC(9), .renew_ms = SEC(3),
-                .wait_user_ms = SEC(60), .wait_external_ms = SEC(61),
-                .start_timeout_ms = SEC(62), .exec_timeout_ms = SEC(63),
-                .max_attempts = 2, .disposition = HF_EXPIRE, .close_rule = "evidence"));
+    CODE(0, policy("kind:k", .grace_ms = 0, .ttl_ms = SEC(9), .renew_ms = SEC(3),
+                   .wait_user_ms = SEC(60), .wait_external_ms = SEC(61),
+                   .start_timeout_ms = SEC(62), .exec_timeout_ms = SEC(63),
+                   .max_attempts = 2, .disposition = HF_DISPOSITION_EXPIRE,
+                   .close_rule = "evidence"));
     struct held h = running(.kind = "k");
     const struct hf_work *w = row(h.id);
     EQ(9000, w->lease_ttl_ms);
@@ -506,10 +507,10 @@ test_case(a_policy_can_set_every_field)
     sweep();
     IS("timeout", h.id);
     h = running(.kind = "k");
-    wait_for(h, HF_WAITING_USER, "u");
+    wait_for(h, HF_STATUS_WAITING_USER, "u");
     EQ(t->wall + 60000, row(h.id)->deadline_at);
     h = running(.kind = "k");
-    wait_for(h, HF_WAITING_EXTERNAL, "e");
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "e");
     EQ(t->wall + 61000, row(h.id)->deadline_at);
 }
 
@@ -538,7 +539,7 @@ test_case(r58_the_effective_values_stand_in_the_event)
     struct held h = running(.max_attempts = 8);
     TRUE(contains(last_event(h.id, "work_created")->payload, "\"max_attempts\":8"));
     TRUE(contains(last_event(h.id, "claimed")->payload, "45000"));
-    wait_for(h, HF_WAITING_USER, "r");
+    wait_for(h, HF_STATUS_WAITING_USER, "r");
     TRUE(contains(last_event(h.id, "waiting_set")->payload, "86400000"));
     const char *id = new_id();
     SAME(id, claim()->work.work_id);

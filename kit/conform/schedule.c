@@ -136,9 +136,10 @@ static const struct hf_schedule_skip *kit_skip(struct hf_conform *t, size_t i)
 /* Units of schedules, whatever became of them. */
 static const struct hf_answer *units(struct hf_conform *t)
 {
-    static const enum hf_status all[] = { HF_QUEUED,          HF_RUNNING, HF_DONE,
-                                          HF_RETRY_SCHEDULED, HF_FAILED,  HF_TIMEOUT,
-                                          HF_CANCELLED };
+    static const enum hf_status all[] = { HF_STATUS_QUEUED,   HF_STATUS_RUNNING,
+                                          HF_STATUS_DONE,     HF_STATUS_RETRY_SCHEDULED,
+                                          HF_STATUS_FAILED,   HF_STATUS_TIMEOUT,
+                                          HF_STATUS_CANCELLED };
     return kit_list(t, (struct hf_filter){ .source = HF_SOURCE_SCHEDULER,
                                            .statuses = all,
                                            .status_count = 7,
@@ -330,7 +331,7 @@ test_case(t34_skip_leaves_a_slot_out_while_a_unit_is_unfinished)
     EQ(1, skipped(0)->slots);
     EQ(2, look("s")->skipped);
     struct held h = { first, taken->token };
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
     advance(MINUTE(1));
     EQ(1, pass().made);
     EQ(2, count_of(units(t)));
@@ -353,7 +354,7 @@ test_case(t35_one_waiting_lets_one_unit_wait_behind_a_running_one)
     EQ(0, pass().made);
     EQ(2, look("s")->skipped);
     struct held h = { first->work.work_id, first->token };
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
     SAME("2027-01-15T08:03:00Z", claim(.limit = 10)->work.source_run_id);
 }
 
@@ -384,11 +385,11 @@ test_case(replace_cancels_the_unfinished_unit_as_it_makes_the_new_one)
     advance(MINUTE(1));
     EQ(1, pass().made);
     IS("cancelled", h.id);
-    CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code); /* its holder is told */
+    CODE(HF_ELEASELOST, close_as(h, HF_STATUS_DONE)->code); /* its holder is told */
     taken = claim(.limit = 10, .ttl_ms = HOUR(1));
     SAME("2027-01-15T08:03:00Z", taken->work.source_run_id);
     h = (struct held){ taken->work.work_id, taken->token };
-    wait_for(h, HF_WAITING_USER, "ann");
+    wait_for(h, HF_STATUS_WAITING_USER, "ann");
     advance(MINUTE(1));
     EQ(1, pass().made);
     IS("cancelled", h.id);
@@ -428,10 +429,10 @@ test_case(a_unit_that_is_triggered_replaces_too)
 test_case(replace_leaves_started_owner_bound_work_to_its_owner)
 {
     add(.cron = "* * * * *", .overlap = HF_OVERLAP_REPLACE,
-        .disposition = HF_OWNER_BOUND);
+        .disposition = HF_DISPOSITION_OWNER_BOUND);
     CODE(HF_EINVAL, t->code);
     SAME("overlap", t->err.field);
-    add(.cron = "* * * * *", .disposition = HF_OWNER_BOUND);
+    add(.cron = "* * * * *", .disposition = HF_DISPOSITION_OWNER_BOUND);
     advance(MINUTE(1));
     EQ(1, pass().made);
     const struct hf_item *taken = claim(.limit = 1, .ttl_ms = HOUR(1));
@@ -443,7 +444,7 @@ test_case(replace_leaves_started_owner_bound_work_to_its_owner)
     EQ(1, report.failed);
     TRUE(contains(look("s")->last_error, "cannot be replaced at once"));
     IS("running", h.id);
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
     advance(MINUTE(2));
     EQ(1, pass().made); /* the slot was not lost */
 }
@@ -458,7 +459,7 @@ test_case(a_lane_of_its_own_is_kept)
     advance(MINUTE(1));
     EQ(0, pass().made);
     SAME("waiting", skipped(0)->reason);
-    CODE(0, close_as(other, HF_DONE)->code);
+    CODE(0, close_as(other, HF_STATUS_DONE)->code);
 }
 
 /* Every catch-up rule under every overlap rule: five slots are due, four of them missed. */
@@ -910,7 +911,9 @@ test_case(t38_bad_schedules_are_refused_by_field_and_write_nothing)
         { { .cron = "@daily", .retry_policy = "7" }, HF_EINVAL, "retry_policy" },
         { { .cron = "@daily", .miss_threshold_ms = -1 }, HF_EINVAL, "miss_threshold" },
         { { .cron = "@daily", .overlap = (enum hf_overlap)9 }, HF_EINVAL, "overlap" },
-        { { .cron = "@daily", .disposition = HF_OWNER_BOUND, .exec_timeout_ms = 5 },
+        { { .cron = "@daily",
+            .disposition = HF_DISPOSITION_OWNER_BOUND,
+            .exec_timeout_ms = 5 },
           HF_EINVAL,
           "exec_timeout_ms" },
         { { .cron = "@daily", .name = "" }, HF_EINVAL, "name" },

@@ -8,10 +8,10 @@ static struct hf_lease_info take_as(struct hf_conform *t, struct hf_lease_claim 
 {
     struct hf_lease_info info = { .fence = 0 };
     request.size = sizeof(request);
-    request.lane = HF_LANE_SESSION;
+    request.leased = HF_LEASED_SESSION;
     if (!request.key)
         request.key = "s1";
-    if (!t->failed && hf_lease_look(t->store, HF_LANE_SESSION, request.key, &info,
+    if (!t->failed && hf_lease_look(t->store, HF_LEASED_SESSION, request.key, &info,
                                     NULL) == HF_ENOTFOUND)
         (void)kit_session(t, request.key);
     if (!request.owner)
@@ -28,7 +28,7 @@ static struct hf_lease_info look_at(struct hf_conform *t, const char *key)
     struct hf_lease_info info = { .fence = 0 };
     if (!t->failed)
         t->code = kit_called(
-            t, hf_lease_look(t->store, HF_LANE_SESSION, key, &info, kit_err(t)));
+            t, hf_lease_look(t->store, HF_LEASED_SESSION, key, &info, kit_err(t)));
     return info;
 }
 
@@ -37,8 +37,8 @@ static struct hf_lease_info renew_lease(struct hf_conform *t, const char *key,
 {
     struct hf_lease_info info = { .fence = 0 };
     if (!t->failed)
-        t->code = kit_called(
-            t, hf_lease_renew(t->store, HF_LANE_SESSION, key, token, &info, kit_err(t)));
+        t->code = kit_called(t, hf_lease_renew(t->store, HF_LEASED_SESSION, key, token,
+                                               &info, kit_err(t)));
     return info;
 }
 
@@ -46,7 +46,7 @@ static int release_lease(struct hf_conform *t, const char *key, const char *toke
 {
     if (!t->failed)
         t->code = kit_called(
-            t, hf_lease_release(t->store, HF_LANE_SESSION, key, token, kit_err(t)));
+            t, hf_lease_release(t->store, HF_LEASED_SESSION, key, token, kit_err(t)));
     return t->code;
 }
 
@@ -147,7 +147,7 @@ test_case(lease_renewal_may_be_told_into_its_own_lease)
 {
     struct hf_lease_info info = take();
     if (!t->failed)
-        t->code = kit_called(t, hf_lease_renew(t->store, HF_LANE_SESSION, "s1",
+        t->code = kit_called(t, hf_lease_renew(t->store, HF_LEASED_SESSION, "s1",
                                                info.token, &info, kit_err(t)));
     CODE(0, t->code);
     EQ(1, info.fence);

@@ -229,7 +229,7 @@ struct hf_session_commit kit_commit_of(const struct talk *talk)
                                        .step = talk->step,
                                        .node_count = talk->node_count,
                                        .chain = talk->chain,
-                                       .status = HF_DONE,
+                                       .status = HF_STATUS_DONE,
                                        .outcome = "{\"kind\":\"assistant_message\"}" };
 }
 

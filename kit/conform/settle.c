@@ -10,9 +10,9 @@ test_case(r36_close_out_stores_what_was_said)
     advance(SEC(3));
     const struct hf_item *closed =
         change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-               .status = HF_FAILED, .reason = "no luck", .error_class = "validation",
-               .summary = "tried twice", .outputs = outputs, .output_count = 2,
-               .evidence = evidence, .evidence_count = 1);
+               .status = HF_STATUS_FAILED, .reason = "no luck",
+               .error_class = "validation", .summary = "tried twice", .outputs = outputs,
+               .output_count = 2, .evidence = evidence, .evidence_count = 1);
     CODE(0, closed->code);
     const struct hf_work *w = row(h.id);
     SAME("failed", w->status);
@@ -32,14 +32,14 @@ test_case(r36_close_out_stores_what_was_said)
 test_case(r38_a_repeated_close_out_answers_as_the_first)
 {
     struct held h = running();
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
     const char *before = picture();
     advance(SEC(1));
-    const struct hf_item *again = close_as(h, HF_DONE);
+    const struct hf_item *again = close_as(h, HF_STATUS_DONE);
     CODE(0, again->code);
     TRUE(again->repeated);
     SAME("done", again->work.status);
-    CODE(HF_ETRANSITION, close_as(h, HF_FAILED)->code);
+    CODE(HF_ETRANSITION, close_as(h, HF_STATUS_FAILED)->code);
     UNCHANGED(before);
     EQ(1, count_events(h.id, "close_out"));
 }
@@ -51,31 +51,31 @@ test_case(repeated_settles_answer_as_the_first)
     struct held failed = running(.priority = 1);
     CODE(0, fail_as(failed, "rate_limit")->code);
     struct held waits = running(.priority = 1);
-    CODE(0, wait_for(waits, HF_WAITING_USER, "r")->code);
-    struct held bound = running(.disposition = HF_OWNER_BOUND);
+    CODE(0, wait_for(waits, HF_STATUS_WAITING_USER, "r")->code);
+    struct held bound = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     CODE(0, drain(bound)->code);
     const char *before = picture();
     TRUE(hand_back(back)->repeated);
     TRUE(fail_as(failed, "rate_limit")->repeated);
-    TRUE(wait_for(waits, HF_WAITING_USER, "r")->repeated);
-    CODE(HF_ETRANSITION, wait_for(waits, HF_WAITING_USER, "other")->code);
+    TRUE(wait_for(waits, HF_STATUS_WAITING_USER, "r")->repeated);
+    CODE(HF_ETRANSITION, wait_for(waits, HF_STATUS_WAITING_USER, "other")->code);
     TRUE(drain(bound)->repeated);
     UNCHANGED(before);
     /* It stays so after the wait is over. */
     CODE(0, resume(waits.id)->code);
-    TRUE(wait_for(waits, HF_WAITING_USER, "r")->repeated);
-    CODE(HF_ETRANSITION, wait_for(waits, HF_WAITING_USER, "other")->code);
-    CODE(HF_ETRANSITION, wait_for(waits, HF_WAITING_EXTERNAL, "r")->code);
+    TRUE(wait_for(waits, HF_STATUS_WAITING_USER, "r")->repeated);
+    CODE(HF_ETRANSITION, wait_for(waits, HF_STATUS_WAITING_USER, "other")->code);
+    CODE(HF_ETRANSITION, wait_for(waits, HF_STATUS_WAITING_EXTERNAL, "r")->code);
     IS("queued", waits.id);
 }
 
 test_case(a_repeated_completion_by_an_authority_answers_as_the_first)
 {
-    const char *id = new_id(.disposition = HF_EXTERNALLY_OWNED);
+    const char *id = new_id(.disposition = HF_DISPOSITION_EXTERNALLY_OWNED);
     struct hf_change done = { .verb = HF_VERB_CLOSE_OUT,
                               .id = id,
                               .authority = "engine",
-                              .status = HF_DONE,
+                              .status = HF_STATUS_DONE,
                               .summary = "shipped" };
     TRUE(!kit_change(AT(t), done)->repeated);
     const char *before = picture();
@@ -84,7 +84,7 @@ test_case(a_repeated_completion_by_an_authority_answers_as_the_first)
     done.summary = "lost";
     CODE(HF_ETRANSITION, kit_change(AT(t), done)->code);
     done.summary = "shipped";
-    done.status = HF_FAILED;
+    done.status = HF_STATUS_FAILED;
     CODE(HF_ETRANSITION, kit_change(AT(t), done)->code);
     UNCHANGED(before);
 }
@@ -99,7 +99,7 @@ test_case(a_settled_token_repeats_until_somebody_else_settles)
     TRUE(hand_back(h)->repeated); /* its answer was lost; the row went on */
     CODE(HF_ELEASELOST, renew(h)->code);
     UNCHANGED(before);
-    CODE(0, close_as(next, HF_DONE)->code);
+    CODE(0, close_as(next, HF_STATUS_DONE)->code);
     CODE(HF_ELEASELOST, hand_back(h)->code);
 }
 
@@ -116,7 +116,7 @@ test_case(t09_fail_with_a_retry_clears_the_lease)
     SAME("retry_scheduled", last_change(h.id)->event_type);
     advance(SEC(5));
     h.token = claim()->token;
-    CODE(0, close_as(h, HF_DONE)->code);
+    CODE(0, close_as(h, HF_STATUS_DONE)->code);
     IS("done", h.id);
 }
 
@@ -145,7 +145,7 @@ test_case(t07_cancel_while_leased_stays_cancelled)
     SAME("cancelled", w->status);
     SAME("not wanted", w->status_reason);
     const char *before = picture();
-    CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code);
+    CODE(HF_ELEASELOST, close_as(h, HF_STATUS_DONE)->code);
     CODE(HF_ELEASELOST, renew(h)->code);
     UNCHANGED(before);
 }
@@ -155,7 +155,7 @@ test_case(a06_cancel_ends_what_is_not_running_at_once)
     const char *queued = new_id();
     const char *gated = new_id(.delay_ms = SEC(9));
     struct held waits = running(.priority = 1);
-    wait_for(waits, HF_WAITING_USER, "r");
+    wait_for(waits, HF_STATUS_WAITING_USER, "r");
     struct held later = running(.priority = 1);
     fail_as(later, "rate_limit");
     CODE(0, cancel(queued)->code);
@@ -173,19 +173,19 @@ test_case(a06_cancel_ends_what_is_not_running_at_once)
 
 test_case(cancel_of_owner_bound_is_a_request_that_its_owner_sees)
 {
-    struct held h = running(.disposition = HF_OWNER_BOUND);
+    struct held h = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     CODE(0, cancel(h.id)->code);
     IS("running", h.id);
     const struct hf_item *renewed = renew(h);
     CODE(0, renewed->code);
     TRUE(contains(renewed->work.cancel_request, "not wanted"));
-    CODE(0, close_as(h, HF_CANCELLED)->code);
+    CODE(0, close_as(h, HF_STATUS_CANCELLED)->code);
     IS("cancelled", h.id);
 }
 
 test_case(abandon_is_only_for_started_owner_bound_rows)
 {
-    struct held h = running(.disposition = HF_OWNER_BOUND);
+    struct held h = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     CODE(0, drain(h)->code);
     const struct hf_work *w = row(h.id);
     SAME("abandoned", w->status);
@@ -196,16 +196,16 @@ test_case(abandon_is_only_for_started_owner_bound_rows)
 
 test_case(a10_close_out_never_abandons)
 {
-    struct held h = running(.disposition = HF_OWNER_BOUND);
+    struct held h = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     const char *before = picture();
-    int code = close_as(h, HF_ABANDONED)->code;
+    int code = close_as(h, HF_STATUS_ABANDONED)->code;
     TRUE(code == HF_EINVAL || code == HF_ETRANSITION);
     UNCHANGED(before);
 }
 
 test_case(an_abandon_request_is_carried_out_only_after_the_lapse)
 {
-    struct held h = running(.disposition = HF_OWNER_BOUND);
+    struct held h = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     CODE(0, ask_abandon(h.id)->code);
     TRUE(contains(row(h.id)->abandon_request, "gone"));
     sweep();
@@ -223,8 +223,8 @@ test_case(an_abandon_request_is_carried_out_only_after_the_lapse)
 
 test_case(an_abandon_request_ends_a_waiting_owner_bound_row)
 {
-    struct held h = running(.disposition = HF_OWNER_BOUND);
-    wait_for(h, HF_WAITING_EXTERNAL, "r");
+    struct held h = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "r");
     CODE(0, ask_abandon(h.id)->code);
     sweep();
     IS("abandoned", h.id);
@@ -234,8 +234,9 @@ test_case(a03_requeue_keeps_the_row_and_starts_a_generation)
 {
     struct held h = running(.max_attempts = 1, .payload = "7");
     const char *const outputs[] = { "o" };
-    change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token, .status = HF_FAILED,
-           .error_class = "x", .reason = "bad", .outputs = outputs, .output_count = 1);
+    change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
+           .status = HF_STATUS_FAILED, .error_class = "x", .reason = "bad",
+           .outputs = outputs, .output_count = 1);
     advance(SEC(2));
     CODE(0, requeue(h.id)->code);
     const struct hf_work *w = row(h.id);
@@ -259,7 +260,7 @@ test_case(a03_requeue_keeps_the_row_and_starts_a_generation)
 
 test_case(a03_requeue_starts_the_count_of_failures_again)
 {
-    struct held h = running(.max_attempts = 2, .disposition = HF_RERUNNABLE,
+    struct held h = running(.max_attempts = 2, .disposition = HF_DISPOSITION_RERUNNABLE,
                             .retry_policy = "{\"jitter\":\"none\"}");
     fail_as(h, "rate_limit");
     advance(SEC(5));
@@ -278,7 +279,7 @@ test_case(a03_requeue_starts_the_count_of_failures_again)
 test_case(requeue_respects_a_live_dedup_key)
 {
     struct held h = running(.dedup_key = "d");
-    close_as(h, HF_FAILED);
+    close_as(h, HF_STATUS_FAILED);
     const char *next = new_id(.dedup_key = "d");
     const char *before = picture();
     CODE(HF_ECONFLICT, requeue(h.id)->code);
@@ -291,7 +292,7 @@ test_case(requeue_respects_a_live_dedup_key)
 test_case(r13_terminal_rows_change_only_by_requeue)
 {
     struct held h = running();
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     advance(HOUR(1000));
     const char *before = picture();
     sweep();
@@ -306,45 +307,46 @@ test_case(close_rule_evidence_asks_for_evidence)
 {
     struct held h = running(.close_rule = "evidence");
     const char *before = picture();
-    CODE(HF_EPOLICY, close_as(h, HF_DONE)->code);
+    CODE(HF_EPOLICY, close_as(h, HF_STATUS_DONE)->code);
     UNCHANGED(before);
     CODE(HF_EINVAL, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                           .status = HF_DONE, .evidence_count = 1,
+                           .status = HF_STATUS_DONE, .evidence_count = 1,
                            .evidence = (const char *const[]){ "sha256:12" })
                         ->code);
     const char *const good[] = { "file:report" };
     CODE(0, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                   .status = HF_DONE, .evidence = good, .evidence_count = 1)
+                   .status = HF_STATUS_DONE, .evidence = good, .evidence_count = 1)
                 ->code);
     IS("done", h.id);
     /* A failure needs no proof. */
     struct held other = running(.close_rule = "evidence");
-    CODE(0, close_as(other, HF_FAILED)->code);
+    CODE(0, close_as(other, HF_STATUS_FAILED)->code);
 }
 
 test_case(close_rule_reviewer_asks_for_somebody_else)
 {
     struct held h = running(.close_rule = "reviewer");
-    CODE(HF_EPOLICY, close_as(h, HF_DONE)->code);
+    CODE(HF_EPOLICY, close_as(h, HF_STATUS_DONE)->code);
     CODE(HF_EPOLICY, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                            .status = HF_DONE, .reviewer = "alice")
+                            .status = HF_STATUS_DONE, .reviewer = "alice")
                          ->code);
     IS("running", h.id);
     CODE(0, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
-                   .status = HF_DONE, .reviewer = "carol")
+                   .status = HF_STATUS_DONE, .reviewer = "carol")
                 ->code);
     TRUE(contains(row(h.id)->result, "carol"));
 }
 
 test_case(externally_owned_is_closed_by_an_authority)
 {
-    const char *id = new_id(.disposition = HF_EXTERNALLY_OWNED);
+    const char *id = new_id(.disposition = HF_DISPOSITION_EXTERNALLY_OWNED);
     CODE(HF_ETRANSITION, change(.verb = HF_VERB_CLOSE_OUT, .id = id, .authority = "e",
-                                .status = HF_TIMEOUT)
+                                .status = HF_STATUS_TIMEOUT)
                              ->code);
-    CODE(HF_EINVAL, change(.verb = HF_VERB_CLOSE_OUT, .id = id, .status = HF_DONE)->code);
+    CODE(HF_EINVAL,
+         change(.verb = HF_VERB_CLOSE_OUT, .id = id, .status = HF_STATUS_DONE)->code);
     CODE(0, change(.verb = HF_VERB_CLOSE_OUT, .id = id, .authority = "engine",
-                   .status = HF_DONE, .summary = "ok")
+                   .status = HF_STATUS_DONE, .summary = "ok")
                 ->code);
     IS("done", id);
     TRUE(contains(last_change(id)->payload, "engine"));
@@ -385,7 +387,7 @@ test_case(change_answers_each_item_of_a_batch)
         { .verb = HF_VERB_CLOSE_OUT,
           .id = one.id,
           .token = one.token,
-          .status = HF_DONE },
+          .status = HF_STATUS_DONE },
         { .verb = HF_VERB_RENEW, .id = two.id, .token = one.token },
         { .verb = HF_VERB_CANCEL, .id = three, .reason = "no" },
         { .verb = HF_VERB_CANCEL, .id = "nobody", .reason = "no" },
@@ -420,7 +422,7 @@ test_case(close_outs_of_plain_rows_and_rows_of_lanes_and_limits_go_together)
         batch[i] = (struct hf_change){ .verb = HF_VERB_CLOSE_OUT,
                                        .id = held[i].id,
                                        .token = held[i].token,
-                                       .status = HF_DONE };
+                                       .status = HF_STATUS_DONE };
     }
     for (int i = 0; i < 12; i++) /* behind the last of each nobody waits */
         if (i % 3 != 0 && i < 9)
@@ -457,7 +459,7 @@ test_case(change_all_or_none_refuses_the_whole_batch)
         { .verb = HF_VERB_CLOSE_OUT,
           .id = one.id,
           .token = one.token,
-          .status = HF_DONE },
+          .status = HF_STATUS_DONE },
         { .verb = HF_VERB_RENEW, .id = two.id, .token = one.token },
     };
     const char *before = picture();
@@ -475,7 +477,10 @@ test_case(a_batch_names_a_row_only_once)
     struct held h = running();
     struct hf_change batch[] = {
         { .verb = HF_VERB_TOUCH, .id = h.id, .token = h.token },
-        { .verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token, .status = HF_DONE },
+        { .verb = HF_VERB_CLOSE_OUT,
+          .id = h.id,
+          .token = h.token,
+          .status = HF_STATUS_DONE },
     };
     const char *before = picture();
     kit_change_many(AT(t), batch, 2, 0);
@@ -487,18 +492,21 @@ test_case(a_batch_names_a_row_only_once_by_whatever_way)
 {
     struct held h = running();
     struct held waits = running();
-    wait_for(waits, HF_WAITING_USER, "here");
+    wait_for(waits, HF_STATUS_WAITING_USER, "here");
     struct hf_change by_suffix[] = {
         { .verb = HF_VERB_TOUCH, .id = h.id, .token = h.token },
         { .verb = HF_VERB_TOUCH, .id = h.id + 24, .token = h.token },
     };
     struct hf_change suffix_first[] = { by_suffix[1], by_suffix[0] };
     struct hf_change closing[] = {
-        { .verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token, .status = HF_DONE },
+        { .verb = HF_VERB_CLOSE_OUT,
+          .id = h.id,
+          .token = h.token,
+          .status = HF_STATUS_DONE },
         { .verb = HF_VERB_CLOSE_OUT,
           .id = h.id + 24,
           .token = h.token,
-          .status = HF_DONE },
+          .status = HF_STATUS_DONE },
     };
     struct hf_change by_ref[] = {
         { .verb = HF_VERB_RESUME, .ref = "here" },
@@ -523,9 +531,10 @@ test_case(a_batch_names_a_row_only_once_by_whatever_way)
 test_case(brief_answers_carry_code_id_and_status)
 {
     struct held h = running(.payload = "{\"big\":true}");
-    struct hf_change batch[] = {
-        { .verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token, .status = HF_DONE }
-    };
+    struct hf_change batch[] = { { .verb = HF_VERB_CLOSE_OUT,
+                                   .id = h.id,
+                                   .token = h.token,
+                                   .status = HF_STATUS_DONE } };
     const struct hf_answer *answer = kit_change_many(AT(t), batch, 1, HF_BRIEF);
     CODE(0, item_of(answer, 0)->code);
     SAME(h.id, item_of(answer, 0)->work.work_id);
@@ -576,7 +585,7 @@ test_case(operation_id_of_a_unit_that_was_pruned_says_so)
 test_case(operation_id_repeats_a_requeue_once)
 {
     struct held h = running();
-    close_as(h, HF_FAILED);
+    close_as(h, HF_STATUS_FAILED);
     t->who.operation_id = "again";
     CODE(0, requeue(h.id)->code);
     TRUE(requeue(h.id)->repeated);

@@ -37,7 +37,7 @@ test_case(limit_gives_the_place_of_what_ended_to_the_next)
     struct held first = running(.limit_key = "acme");
     const char *second = new_id(.limit_key = "acme", .priority = 5);
     const char *urgent = new_id(.limit_key = "acme", .priority = 1);
-    close_as(first, HF_DONE);
+    close_as(first, HF_STATUS_DONE);
     SAME(NULL, row(urgent)->gate);
     SAME("limit", row(second)->gate);
     cancel(urgent); /* it held the place without running */
@@ -48,10 +48,10 @@ test_case(limit_gives_the_place_of_what_ended_to_the_next)
 test_case(limit_is_freed_by_every_way_out_of_running)
 {
     limit(.name = "key:acme", .max_running = 1);
-    struct held h = running(.limit_key = "acme", .disposition = HF_RERUNNABLE,
+    struct held h = running(.limit_key = "acme", .disposition = HF_DISPOSITION_RERUNNABLE,
                             .max_attempts = 9);
     const char *next = new_id(.limit_key = "acme", .priority = 9);
-    wait_for(h, HF_WAITING_USER, "ask");
+    wait_for(h, HF_STATUS_WAITING_USER, "ask");
     SAME(NULL, row(next)->gate);
     cancel(next);
     resume(h.id);
@@ -124,7 +124,7 @@ test_case(a_lowered_limit_ends_nothing_and_lets_nobody_in)
     claim(.id = ids[1]);
     limit(.name = "key:acme", .max_running = 1);
     struct held h = { ids[0], one->token };
-    close_as(h, HF_DONE);
+    close_as(h, HF_STATUS_DONE);
     IS("running", ids[1]);
     SAME("limit", row(ids[2])->gate);
 }
@@ -323,7 +323,8 @@ test_case(priority_comes_before_fairness)
 
 test_case(poison_is_held_and_released)
 {
-    const char *id = new_id(.disposition = HF_RERUNNABLE, .max_attempts = 100);
+    const char *id = new_id(.disposition = HF_DISPOSITION_RERUNNABLE,
+                            .max_attempts = 100);
     for (int i = 0; i < 5; i++) {
         TRUE(claim(.id = id, .ttl_ms = 1000)->token != NULL);
         advance(SEC(2));
@@ -342,7 +343,8 @@ test_case(poison_is_held_and_released)
 
 test_case(poison_counts_only_what_is_lost_in_a_row_and_in_its_window)
 {
-    const char *id = new_id(.disposition = HF_RERUNNABLE, .max_attempts = 100);
+    const char *id = new_id(.disposition = HF_DISPOSITION_RERUNNABLE,
+                            .max_attempts = 100);
     for (int i = 0; i < 12; i++) {
         const struct hf_item *taken = claim(.id = id, .ttl_ms = 1000);
         if (i % 4 == 3) { /* an execution that ends in order */
@@ -407,5 +409,6 @@ test_case(bad_limits_and_keys_are_refused)
     CODE(HF_EINVAL, create(.fair_weight = 2)->code);
     SAME("fair_weight", t->err.field);
     CODE(HF_EINVAL, create(.fair_key = "a", .fair_weight = 1001)->code);
-    CODE(HF_EINVAL, create(.limit_key = "k", .disposition = HF_EXTERNALLY_OWNED)->code);
+    CODE(HF_EINVAL,
+         create(.limit_key = "k", .disposition = HF_DISPOSITION_EXTERNALLY_OWNED)->code);
 }

@@ -9,7 +9,7 @@
 /* Two callers whose wall clocks are hours apart meet at one lease clock. */
 test_case(time_a_skewed_caller_takes_no_lease_early_and_none_late)
 {
-    struct held h = running(.disposition = HF_RERUNNABLE);
+    struct held h = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     t->wall += HOUR(3);
     CODE(HF_EHELD, claim(.id = h.id, .owner = "fast")->code);
     t->wall -= HOUR(6);
@@ -23,7 +23,8 @@ test_case(time_a_skewed_caller_takes_no_lease_early_and_none_late)
 /* A clock that was set back delays what is due by that much; nothing is due twice. */
 test_case(time_set_back_delays_what_is_due_and_repeats_nothing)
 {
-    const char *id = new_id(.delay_ms = MINUTE(1), .disposition = HF_RERUNNABLE);
+    const char *id = new_id(.delay_ms = MINUTE(1),
+                            .disposition = HF_DISPOSITION_RERUNNABLE);
     t->wall -= HOUR(1);
     advance(MINUTE(2));
     EQ(0, sweep().promoted);
@@ -41,14 +42,14 @@ test_case(time_a_machine_that_slept_requeues_each_unit_once)
 {
     struct held held[5];
     for (int i = 0; i < 5; i++)
-        held[i] = running(.disposition = HF_RERUNNABLE);
+        held[i] = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(MINUTE(10));
-    CODE(0, close_as(held[0], HF_DONE)->code); /* nobody had acted on it yet */
+    CODE(0, close_as(held[0], HF_STATUS_DONE)->code); /* nobody had acted on it yet */
     EQ(4, sweep().requeued);
     EQ(0, sweep().requeued);
     for (int i = 1; i < 5; i++) {
         EQ(1, row(held[i].id)->failures);
-        CODE(HF_ELEASELOST, close_as(held[i], HF_DONE)->code);
+        CODE(HF_ELEASELOST, close_as(held[i], HF_STATUS_DONE)->code);
         IS("queued", held[i].id);
     }
 }
@@ -57,18 +58,19 @@ test_case(time_a_machine_that_slept_requeues_each_unit_once)
 test_case(time_passes_the_end_of_32_bits_of_seconds)
 {
     t->wall = LAST_32_BIT_MS - SEC(2);
-    const char *late = new_id(.delay_ms = SEC(5), .disposition = HF_RERUNNABLE);
+    const char *late = new_id(.delay_ms = SEC(5),
+                              .disposition = HF_DISPOSITION_RERUNNABLE);
     EQ(LAST_32_BIT_MS + SEC(3), row(late)->due_at);
     struct held fails =
-        running(.disposition = HF_RERUNNABLE,
+        running(.disposition = HF_DISPOSITION_RERUNNABLE,
                 .retry_policy = "{\"jitter\":\"none\",\"initial_backoff_ms\":4000}");
     CODE(0, fail_as(fails, "transient_network")->code);
     EQ(LAST_32_BIT_MS + SEC(2), row(fails.id)->next_retry_at);
-    struct held waits = running(.disposition = HF_RERUNNABLE);
+    struct held waits = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     CODE(0, change(.verb = HF_VERB_WAIT, .id = waits.id, .token = waits.token,
-                   .status = HF_WAITING_USER, .ref = "r", .timeout_ms = SEC(3))
+                   .status = HF_STATUS_WAITING_USER, .ref = "r", .timeout_ms = SEC(3))
                 ->code);
-    struct held runs = running(.disposition = HF_RERUNNABLE);
+    struct held runs = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(SEC(2) + 1); /* past the last of them */
     EQ(0, sweep().promoted);
     CODE(0, renew(runs)->code);
@@ -79,6 +81,6 @@ test_case(time_passes_the_end_of_32_bits_of_seconds)
     IS("timeout", waits.id);
     SAME(NULL, row(late)->gate);
     IS("running", runs.id);
-    CODE(0, close_as(runs, HF_DONE)->code);
+    CODE(0, close_as(runs, HF_STATUS_DONE)->code);
     TRUE(row(runs.id)->finished_at > LAST_32_BIT_MS);
 }

@@ -140,7 +140,8 @@ static size_t granted(struct hf_conform *t, const char *session_id, const char *
 
 static int64_t all_units(struct hf_conform *t)
 {
-    static const enum hf_status all[] = { HF_QUEUED, HF_RUNNING, HF_DONE, HF_CANCELLED };
+    static const enum hf_status all[] = { HF_STATUS_QUEUED, HF_STATUS_RUNNING,
+                                          HF_STATUS_DONE, HF_STATUS_CANCELLED };
     int64_t units = 0;
     const char *after = NULL;
     do {
@@ -562,7 +563,8 @@ test_case(bad_subscriptions_and_occurrences_are_refused_by_field)
         { { .payload_template = "[{\"a\":{\"$event\":\"x\",\"y\":1}}]" }, "template" },
         { { .kind = "hf.x" }, "kind" },
         { { .retry_policy = "7" }, "retry_policy" },
-        { { .disposition = HF_OWNER_BOUND, .exec_timeout_ms = 5 }, "exec_timeout_ms" },
+        { { .disposition = HF_DISPOSITION_OWNER_BOUND, .exec_timeout_ms = 5 },
+          "exec_timeout_ms" },
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         kit_subscribe(AT(t), bad[i].wanted);
@@ -616,16 +618,17 @@ test_case(a_target_that_is_a_process_begins_in_the_emission)
 
 test_case(a_target_that_is_a_process_is_as_declared)
 {
-    subscribe(.process_kind = "agent", .disposition = HF_EXPIRE);
+    subscribe(.process_kind = "agent", .disposition = HF_DISPOSITION_EXPIRE);
     CODE(HF_EINVAL, t->code);
     SAME("disposition", t->err.field);
     subscribe(.process_name = "reader");
     CODE(HF_EINVAL, t->code);
     SAME("process_kind", t->err.field);
     SAME("owner_bound",
-         subscribe(.process_kind = "agent", .disposition = HF_OWNER_BOUND)->disposition);
+         subscribe(.process_kind = "agent", .disposition = HF_DISPOSITION_OWNER_BOUND)
+             ->disposition);
     SAME("owner_bound", row(delivery(emit(), 0)->work_id)->disposition);
-    update(1, .process_kind = "other", .disposition = HF_OWNER_BOUND);
+    update(1, .process_kind = "other", .disposition = HF_DISPOSITION_OWNER_BOUND);
     EQ(2, look("k")->revision);
     SAME("other", look("k")->process_kind);
 }

@@ -85,7 +85,7 @@ test_case(attention_of_an_empty_store_is_empty)
 
 test_case(attention_finds_a_lease_that_lapses_soon_and_one_that_has_lapsed)
 {
-    struct held h = running(.disposition = HF_OWNER_BOUND);
+    struct held h = running(.disposition = HF_DISPOSITION_OWNER_BOUND);
     EQ(0, attention()->count);
     advance(SEC(31)); /* of 45 */
     const struct hf_attention *found = attention();
@@ -110,7 +110,7 @@ test_case(attention_finds_a_lease_that_lapses_soon_and_one_that_has_lapsed)
 
 test_case(attention_sends_a_silent_unit_that_may_run_again_to_a_sweep)
 {
-    running(.disposition = HF_RERUNNABLE);
+    running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(SEC(50));
     SAME("work.sweep", nth(attention(), HF_NEED_SILENT, 0)->act.op);
 }
@@ -119,8 +119,8 @@ test_case(attention_shows_a_question_at_once)
 {
     struct held h = running(.source_id = "deploy");
     CODE(0, change(.verb = HF_VERB_WAIT, .id = h.id, .token = h.token,
-                   .status = HF_WAITING_USER, .ref = "r1", .reason = "may I deploy?",
-                   .timeout_ms = HOUR(1))
+                   .status = HF_STATUS_WAITING_USER, .ref = "r1",
+                   .reason = "may I deploy?", .timeout_ms = HOUR(1))
                 ->code);
     const struct hf_attention *found = attention();
     const struct hf_attention_item *asked = nth(found, HF_NEED_QUESTION, 0);
@@ -142,9 +142,10 @@ test_case(attention_shows_a_question_at_once)
 test_case(attention_shows_other_waits_past_half_of_their_time)
 {
     struct held h = running();
-    CODE(0, change(.verb = HF_VERB_WAIT, .id = h.id, .token = h.token,
-                   .status = HF_WAITING_EXTERNAL, .ref = "ci", .timeout_ms = SEC(100))
-                ->code);
+    CODE(0,
+         change(.verb = HF_VERB_WAIT, .id = h.id, .token = h.token,
+                .status = HF_STATUS_WAITING_EXTERNAL, .ref = "ci", .timeout_ms = SEC(100))
+             ->code);
     advance(SEC(50));
     EQ(0, attention()->count);
     advance(SEC(1));
@@ -225,7 +226,7 @@ test_case(attention_counts_questions_of_units_and_turns_together)
 {
     for (int i = 0; i < 3; i++) {
         struct held h = running();
-        wait_for(h, HF_WAITING_USER, say("r%d", i));
+        wait_for(h, HF_STATUS_WAITING_USER, say("r%d", i));
         asking(say("s%d", i), .kind = HF_WAIT_APPROVAL, .name = "1/c/1",
                .policy = HF_AT_DEADLINE_DENY);
     }
@@ -245,7 +246,7 @@ test_case(attention_answers_a_question_with_one_of_its_choices)
     struct held h =
         running(.kind = "question",
                 .payload = "{\"choices\":[\"ship\",\"hold\"],\"question\":\"?\"}");
-    wait_for(h, HF_WAITING_USER, "r");
+    wait_for(h, HF_STATUS_WAITING_USER, "r");
     const struct hf_attention_item *asked = nth(attention(), HF_NEED_QUESTION, 0);
     SAME("[\"ship\",\"hold\"]", fact(asked, "choices")->text);
     SAME("answer", asked->act.op);
@@ -255,12 +256,12 @@ test_case(attention_answers_a_question_with_one_of_its_choices)
 test_case(attention_shows_bad_ends_until_they_are_acknowledged)
 {
     struct held good = running();
-    close_as(good, HF_DONE);
+    close_as(good, HF_STATUS_DONE);
     struct held bad = running(.kind = "report");
-    close_as(bad, HF_FAILED);
+    close_as(bad, HF_STATUS_FAILED);
     advance(SEC(1));
     struct held worse = running(.kind = "report");
-    close_as(worse, HF_FAILED);
+    close_as(worse, HF_STATUS_FAILED);
     const char *cancelled = new_id();
     cancel(cancelled);
     const struct hf_attention *found = attention();
@@ -283,22 +284,22 @@ test_case(attention_shows_bad_ends_until_they_are_acknowledged)
 test_case(attention_shows_a_unit_again_that_ends_badly_again)
 {
     struct held h = running();
-    close_as(h, HF_FAILED);
+    close_as(h, HF_STATUS_FAILED);
     EQ(1, ack_id(h.id));
     requeue(h.id);
     EQ(0, row(h.id)->acked_at);
     EQ(0, attention()->count);
     struct held again = { h.id, claim(.id = h.id)->token };
-    close_as(again, HF_FAILED);
+    close_as(again, HF_STATUS_FAILED);
     EQ(1, count_of_kind(attention(), HF_NEED_ENDED_BADLY));
 }
 
 test_case(ack_marks_bad_ends_of_a_kind_and_no_other)
 {
     struct held one = running(.kind = "a");
-    close_as(one, HF_FAILED);
+    close_as(one, HF_STATUS_FAILED);
     struct held two = running(.kind = "b");
-    close_as(two, HF_FAILED);
+    close_as(two, HF_STATUS_FAILED);
     EQ(0, ack(.kind = "none"));
     EQ(1, ack(.kind = "a", .reason = "known"));
     SAME("known", last_event(one.id, "work_acknowledged")->message);
@@ -308,7 +309,7 @@ test_case(ack_marks_bad_ends_of_a_kind_and_no_other)
 test_case(ack_refuses_what_did_not_end_badly_and_marks_nothing)
 {
     struct held bad = running();
-    close_as(bad, HF_FAILED);
+    close_as(bad, HF_STATUS_FAILED);
     const char *open = new_id();
     const char *before = picture();
     EQ(-1, ack(.ids = (const char *const[]){ bad.id, open }, .id_count = 2));
@@ -348,7 +349,7 @@ test_case(attention_counts_questions_beyond_its_limit)
 {
     for (int i = 0; i < 5; i++) {
         struct held h = running();
-        wait_for(h, HF_WAITING_USER, say("r%d", i));
+        wait_for(h, HF_STATUS_WAITING_USER, say("r%d", i));
     }
     const struct hf_attention *found = attention(.limit = 2);
     EQ(2, count_of_kind(found, HF_NEED_QUESTION));
@@ -363,10 +364,10 @@ test_case(attention_is_of_one_tenant_or_of_all)
 {
     t->who.tenant = "t1";
     struct held one = running();
-    close_as(one, HF_FAILED);
+    close_as(one, HF_STATUS_FAILED);
     t->who.tenant = "t2";
     struct held two = running();
-    wait_for(two, HF_WAITING_USER, "r");
+    wait_for(two, HF_STATUS_WAITING_USER, "r");
     EQ(1, attention()->count);
     SAME(two.id, nth(attention(), HF_NEED_QUESTION, 0)->id);
     SAME("t2", nth(attention(), HF_NEED_QUESTION, 0)->tenant);
@@ -401,7 +402,7 @@ test_case(attention_finds_a_limit_whose_holders_are_all_silent)
                               .name = "kind:slow",
                               .max_running = 1 };
     CODE(0, kit_called(t, hf_quota_set(t->store, &t->who, &quota, kit_err(t))));
-    running(.kind = "slow", .disposition = HF_OWNER_BOUND);
+    running(.kind = "slow", .disposition = HF_DISPOSITION_OWNER_BOUND);
     create(.kind = "slow");
     EQ(0, attention()->count);
     advance(SEC(50));
@@ -440,9 +441,9 @@ test_case(queues_are_counted_by_name)
     create(.queue = "a", .kind = "x", .lane_key = "l");
     struct held runs = running(.queue = "a");
     struct held waits = running(.queue = "b");
-    wait_for(waits, HF_WAITING_USER, "r");
+    wait_for(waits, HF_STATUS_WAITING_USER, "r");
     struct held over = running(.queue = "c");
-    close_as(over, HF_FAILED);
+    close_as(over, HF_STATUS_FAILED);
     (void)runs;
     advance(SEC(50));
     CODE(0, kit_called(
@@ -522,15 +523,15 @@ test_case(ages_are_of_open_units_and_of_what_is_left_of_leases)
     struct hf_age_table ages;
     create();
     struct held over = running();
-    close_as(over, HF_DONE);
+    close_as(over, HF_STATUS_DONE);
     advance(MINUTE(1));
     running();
     advance(SEC(16)); /* of 45 */
     running();
     CODE(0, kit_called(t, hf_work_ages(t->store, &t->who, &ages, kit_err(t))));
-    EQ(1, ages.open[HF_QUEUED][1]);
-    EQ(2, ages.open[HF_RUNNING][0]);
-    EQ(0, ages.open[HF_DONE][1]);
+    EQ(1, ages.open[HF_STATUS_QUEUED][1]);
+    EQ(2, ages.open[HF_STATUS_RUNNING][0]);
+    EQ(0, ages.open[HF_STATUS_DONE][1]);
     EQ(1, ages.leases[0]);
     EQ(1, ages.leases[1]);
     advance(SEC(25));

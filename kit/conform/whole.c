@@ -246,8 +246,8 @@ static bool legal_pair(const char *from, const char *to)
 {
     enum hf_status to_status = hf_status_of(to);
     if (!from)
-        return to_status == HF_QUEUED || to_status == HF_WAITING_EXTERNAL ||
-               to_status == HF_DONE;
+        return to_status == HF_STATUS_QUEUED || to_status == HF_STATUS_WAITING_EXTERNAL ||
+               to_status == HF_STATUS_DONE;
     enum hf_status from_status = hf_status_of(from);
     return from_status && to_status && legal[from_status - 1][to_status - 1] != '-';
 }
@@ -297,11 +297,12 @@ static void fold_row(void *user, const struct hf_work *work, const char *settled
     trail->row_seen = true;
     enum hf_status status = hf_status_of(work->status);
     bool leased = work->lease_expires_at != 0;
-    bool waits = status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL;
+    bool waits = status == HF_STATUS_WAITING_USER || status == HF_STATUS_WAITING_EXTERNAL;
     if (!status)
         kit_fail(t, "%s: unknown status %s", work->work_id, work->status);
-    bool pinned = status == HF_RUNNING && work->session_id; /* by its session's lease */
-    if ((status == HF_RUNNING && !pinned) != leased)
+    bool pinned = status == HF_STATUS_RUNNING &&
+                  work->session_id; /* by its session's lease */
+    if ((status == HF_STATUS_RUNNING && !pinned) != leased)
         kit_fail(t, "%s: %s, lease_expires_at %lld", work->work_id, work->status,
                  (long long)work->lease_expires_at);
     if (leased && (!work->owner || work->lease_fence < 1 || work->lease_ttl_ms == 0 ||
@@ -319,18 +320,18 @@ static void fold_row(void *user, const struct hf_work *work, const char *settled
     if (hf_status_terminal(status) != (work->finished_at != 0))
         kit_fail(t, "%s: %s, finished_at %lld", work->work_id, work->status,
                  (long long)work->finished_at);
-    if ((status == HF_RETRY_SCHEDULED) != (work->next_retry_at != 0))
+    if ((status == HF_STATUS_RETRY_SCHEDULED) != (work->next_retry_at != 0))
         kit_fail(t, "%s: %s, next_retry_at %lld", work->work_id, work->status,
                  (long long)work->next_retry_at);
-    if (work->gate && status != HF_QUEUED)
+    if (work->gate && status != HF_STATUS_QUEUED)
         kit_fail(t, "%s: %s, gate %s", work->work_id, work->status, work->gate);
     trail->lane_key = work->lane_key ? kit_say(t, "%s", work->lane_key) : NULL;
     trail->dedup_key = work->dedup_key ? kit_say(t, "%s", work->dedup_key) : NULL;
     trail->tenant = kit_say(t, "%s", work->tenant ? work->tenant : "");
     trail->priority = work->priority;
-    trail->runs = status == HF_RUNNING;
-    trail->queues = status == HF_QUEUED && !same(work->gate, "due");
-    trail->free = status == HF_QUEUED && !work->gate;
+    trail->runs = status == HF_STATUS_RUNNING;
+    trail->queues = status == HF_STATUS_QUEUED && !same(work->gate, "due");
+    trail->free = status == HF_STATUS_QUEUED && !work->gate;
     trail->ended = hf_status_terminal(status);
 }
 

@@ -131,7 +131,7 @@ static void fill_new(const struct hf_sim *sim, int unit, struct names *names, si
         sim_format(names->dedup[i], SIM_NAME, "hop-%d", unit);
         new->idempotency_key = names->dedup[i];
     }
-    if (u->disposition == HF_EXTERNALLY_OWNED)
+    if (u->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         new->ref = names->source[i];
     if (u->workload == HF_SIM_OF_LIMIT)
         sim_limits_fill(u, new);
@@ -296,7 +296,8 @@ static void call_lease(struct hf_sim *sim, struct hf_store *store,
     const char *key = keys[op->key];
     struct sim_told *told = &ret_answer->items[0];
     if (op->kind == SIM_OP_TAKE) {
-        struct hf_lease_claim claim = { .size = sizeof(claim), .lane = HF_LANE_SESSION };
+        struct hf_lease_claim claim = { .size = sizeof(claim),
+                                        .leased = HF_LEASED_SESSION };
         claim.key = key;
         claim.owner = names->owner;
         claim.incarnation = names->incarnation;
@@ -306,10 +307,11 @@ static void call_lease(struct hf_sim *sim, struct hf_store *store,
         claim.ttl_ms = op->ttl_ms;
         ret_answer->code = take_session(store, &claim, &info);
     } else if (op->kind == SIM_OP_KEEP) {
-        ret_answer->code = hf_lease_renew(store, HF_LANE_SESSION, key, op->token, &info,
+        ret_answer->code = hf_lease_renew(store, HF_LEASED_SESSION, key, op->token, &info,
                                           NULL);
     } else {
-        ret_answer->code = hf_lease_release(store, HF_LANE_SESSION, key, op->token, NULL);
+        ret_answer->code = hf_lease_release(store, HF_LEASED_SESSION, key, op->token,
+                                            NULL);
     }
     ret_answer->displaced = info.displaced;
     (void)sim;

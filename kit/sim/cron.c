@@ -189,7 +189,7 @@ void sim_cron_judge(struct hf_sim *sim)
 bool sim_cron_replaced(const struct sim_shadow *s, const struct hf_event *event)
 {
     return s->schedule == MINUTES + 1 && sim_same(event->actor_kind, "schedule") &&
-           sim_same(event->to_status, hf_status_word(HF_CANCELLED));
+           sim_same(event->to_status, hf_status_word(HF_STATUS_CANCELLED));
 }
 
 int sim_schedule_of(const char *name)

@@ -50,22 +50,28 @@ static bool somebody_swept(const struct hf_sim *sim)
 static bool legal(enum hf_status from, enum hf_status to)
 {
     static const unsigned next[HF_STATUS_COUNT] = {
-        [HF_STATUS_NONE] = BIT(HF_QUEUED) | BIT(HF_WAITING_EXTERNAL) | BIT(HF_DONE),
-        [HF_QUEUED] = BIT(HF_RUNNING) | BIT(HF_CANCELLED) | BIT(HF_TIMEOUT),
-        [HF_RUNNING] = BIT(HF_WAITING_USER) | BIT(HF_WAITING_EXTERNAL) | BIT(HF_DONE) |
-                       BIT(HF_FAILED) | BIT(HF_TIMEOUT) | BIT(HF_CANCELLED) |
-                       BIT(HF_RETRY_SCHEDULED) | BIT(HF_QUEUED) | BIT(HF_ABANDONED),
-        [HF_WAITING_USER] = BIT(HF_QUEUED) | BIT(HF_RUNNING) | BIT(HF_TIMEOUT) |
-                            BIT(HF_CANCELLED) | BIT(HF_ABANDONED),
-        [HF_WAITING_EXTERNAL] = BIT(HF_QUEUED) | BIT(HF_RUNNING) | BIT(HF_TIMEOUT) |
-                                BIT(HF_CANCELLED) | BIT(HF_ABANDONED) | BIT(HF_DONE) |
-                                BIT(HF_FAILED),
-        [HF_RETRY_SCHEDULED] = BIT(HF_QUEUED) | BIT(HF_CANCELLED),
-        [HF_DONE] = BIT(HF_QUEUED),
-        [HF_FAILED] = BIT(HF_QUEUED),
-        [HF_TIMEOUT] = BIT(HF_QUEUED),
-        [HF_CANCELLED] = BIT(HF_QUEUED),
-        [HF_ABANDONED] = BIT(HF_QUEUED),
+        [HF_STATUS_NONE] = BIT(HF_STATUS_QUEUED) | BIT(HF_STATUS_WAITING_EXTERNAL) |
+                           BIT(HF_STATUS_DONE),
+        [HF_STATUS_QUEUED] = BIT(HF_STATUS_RUNNING) | BIT(HF_STATUS_CANCELLED) |
+                             BIT(HF_STATUS_TIMEOUT),
+        [HF_STATUS_RUNNING] = BIT(HF_STATUS_WAITING_USER) |
+                              BIT(HF_STATUS_WAITING_EXTERNAL) | BIT(HF_STATUS_DONE) |
+                              BIT(HF_STATUS_FAILED) | BIT(HF_STATUS_TIMEOUT) |
+                              BIT(HF_STATUS_CANCELLED) | BIT(HF_STATUS_RETRY_SCHEDULED) |
+                              BIT(HF_STATUS_QUEUED) | BIT(HF_STATUS_ABANDONED),
+        [HF_STATUS_WAITING_USER] = BIT(HF_STATUS_QUEUED) | BIT(HF_STATUS_RUNNING) |
+                                   BIT(HF_STATUS_TIMEOUT) | BIT(HF_STATUS_CANCELLED) |
+                                   BIT(HF_STATUS_ABANDONED),
+        [HF_STATUS_WAITING_EXTERNAL] = BIT(HF_STATUS_QUEUED) | BIT(HF_STATUS_RUNNING) |
+                                       BIT(HF_STATUS_TIMEOUT) | BIT(HF_STATUS_CANCELLED) |
+                                       BIT(HF_STATUS_ABANDONED) | BIT(HF_STATUS_DONE) |
+                                       BIT(HF_STATUS_FAILED),
+        [HF_STATUS_RETRY_SCHEDULED] = BIT(HF_STATUS_QUEUED) | BIT(HF_STATUS_CANCELLED),
+        [HF_STATUS_DONE] = BIT(HF_STATUS_QUEUED),
+        [HF_STATUS_FAILED] = BIT(HF_STATUS_QUEUED),
+        [HF_STATUS_TIMEOUT] = BIT(HF_STATUS_QUEUED),
+        [HF_STATUS_CANCELLED] = BIT(HF_STATUS_QUEUED),
+        [HF_STATUS_ABANDONED] = BIT(HF_STATUS_QUEUED),
     };
     return (next[from] & BIT(to)) != 0;
 }
@@ -74,26 +80,26 @@ static bool legal(enum hf_status from, enum hf_status to)
 static void judge_peer(struct hf_sim *sim, const struct sim_shadow *s, enum hf_status to)
 {
     hf_ms lease_now = sim->mono_most + sim->lease_offset;
-    bool expire = s->disposition == HF_EXPIRE;
+    bool expire = s->disposition == HF_DISPOSITION_EXPIRE;
     bool lapsed = lease_now >= s->was_expires_at + (expire ? SIM_GRACE_MS : 0);
     bool dead = sim_is_dead(sim, s->was_holder_pid);
     bool overran = s->was_deadline_at && sim->wall_most >= s->was_deadline_at &&
-                   s->disposition != HF_OWNER_BOUND;
+                   s->disposition != HF_DISPOSITION_OWNER_BOUND;
     bool spent = s->was_failures + 1 >= s->max_attempts;
     bool right = false;
     if (!somebody_swept(sim))
         sim_violate(sim, "row %s left running and nobody asked for it", s->id);
-    if (s->was_status != HF_RUNNING || s->was_fence != s->fold_fence)
+    if (s->was_status != HF_STATUS_RUNNING || s->was_fence != s->fold_fence)
         return; /* it was claimed and lost between two looks */
-    if (s->disposition == HF_RERUNNABLE)
-        right = (to == HF_QUEUED && (lapsed || dead) && !spent) ||
-                (to == HF_FAILED && (lapsed || dead) && spent) ||
-                ((to == HF_TIMEOUT || to == HF_RETRY_SCHEDULED) && overran);
+    if (s->disposition == HF_DISPOSITION_RERUNNABLE)
+        right = (to == HF_STATUS_QUEUED && (lapsed || dead) && !spent) ||
+                (to == HF_STATUS_FAILED && (lapsed || dead) && spent) ||
+                ((to == HF_STATUS_TIMEOUT || to == HF_STATUS_RETRY_SCHEDULED) && overran);
     else if (expire)
-        right = (to == HF_TIMEOUT || to == HF_RETRY_SCHEDULED) &&
+        right = (to == HF_STATUS_TIMEOUT || to == HF_STATUS_RETRY_SCHEDULED) &&
                 (lapsed || dead || overran);
-    else if (s->disposition == HF_OWNER_BOUND)
-        right = to == HF_ABANDONED &&
+    else if (s->disposition == HF_DISPOSITION_OWNER_BOUND)
+        right = to == HF_STATUS_ABANDONED &&
                 (dead || (lapsed && (s->was_abandon_asked || s->abandon_asked ||
                                      deed_on(sim, s->id, false, 0))));
     if (!right)
@@ -107,36 +113,36 @@ static void judge_peer(struct hf_sim *sim, const struct sim_shadow *s, enum hf_s
     if (sim_spares(sim, s) && !dead && !overran)
         sim_violate(sim, "a monitor saw the store stall, and took row %s from its holder",
                     s->id);
-    sim_mark(sim, to == HF_FAILED   ? HF_SIM_MARK_EXHAUSTED
-                  : to == HF_QUEUED ? HF_SIM_MARK_LAPSED
-                                    : HF_SIM_MARK_EXPIRED);
+    sim_mark(sim, to == HF_STATUS_FAILED   ? HF_SIM_MARK_EXHAUSTED
+                  : to == HF_STATUS_QUEUED ? HF_SIM_MARK_LAPSED
+                                           : HF_SIM_MARK_EXPIRED);
 }
 
 /* Time moved a row that nobody held. */
 static void judge_time(struct hf_sim *sim, const struct sim_shadow *s,
                        enum hf_status from, enum hf_status to)
 {
-    bool waits = from == HF_WAITING_USER || from == HF_WAITING_EXTERNAL;
+    bool waits = from == HF_STATUS_WAITING_USER || from == HF_STATUS_WAITING_EXTERNAL;
     if (s->was_status != from || s->was_fence != s->fold_fence ||
         s->was_generation != s->fold_generation)
         return; /* it was elsewhere between two looks: what was read is of before */
-    if (from == HF_RETRY_SCHEDULED && to == HF_QUEUED) {
+    if (from == HF_STATUS_RETRY_SCHEDULED && to == HF_STATUS_QUEUED) {
         sim_mark(sim, HF_SIM_MARK_RETRIED);
         if (sim->wall_most < s->was_next_retry_at && !deed_on(sim, s->id, false, 0))
             sim_violate(sim, "row %s was promoted %lld ms before its time", s->id,
                         (long long)(s->was_next_retry_at - sim->wall_most));
     }
-    if (to == HF_TIMEOUT && (waits || from == HF_QUEUED)) {
+    if (to == HF_STATUS_TIMEOUT && (waits || from == HF_STATUS_QUEUED)) {
         if (waits)
             sim_mark(sim, HF_SIM_MARK_WAIT_TIMED_OUT);
         if (!s->was_deadline_at || sim->wall_most < s->was_deadline_at ||
-            (waits && (s->bound || s->disposition == HF_EXTERNALLY_OWNED)))
+            (waits && (s->bound || s->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)))
             sim_violate(sim,
                         "row %s timed out without reason: %s until %lld, at %lld at most",
                         s->id, hf_status_word(from), (long long)s->was_deadline_at,
                         (long long)sim->wall_most);
     }
-    if (to == HF_QUEUED && waits) {
+    if (to == HF_STATUS_QUEUED && waits) {
         sim_mark(sim, HF_SIM_MARK_RESUMED);
         if (!deed_on(sim, s->id, false, 0))
             sim_violate(sim, "row %s was resumed by nobody", s->id);
@@ -153,7 +159,7 @@ static void judge_claim(struct hf_sim *sim, struct sim_shadow *s,
     if (event->attempt != s->fold_attempts + 1)
         sim_violate(sim, "row %s: attempt %lld begins after %lld", s->id,
                     (long long)event->attempt, (long long)s->fold_attempts);
-    if (s->disposition == HF_EXTERNALLY_OWNED)
+    if (s->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         sim_violate(sim, "row %s is owned outside, and was claimed", s->id);
     s->fold_fence = event->fence;
     s->fold_attempts = event->attempt;
@@ -170,8 +176,8 @@ static void judge_from_running(struct hf_sim *sim, struct sim_shadow *s,
         return;
     }
     bool holder = deed_on(sim, s->id, true, s->fold_fence) != NULL;
-    bool ordered = deed_on(sim, s->id, false, 0) != NULL && to == HF_CANCELLED;
-    if (ordered && !holder && s->bound && s->was_status == HF_RUNNING)
+    bool ordered = deed_on(sim, s->id, false, 0) != NULL && to == HF_STATUS_CANCELLED;
+    if (ordered && !holder && s->bound && s->was_status == HF_STATUS_RUNNING)
         sim_violate(sim, "row %s is bound to its owner, and somebody's cancel ended it",
                     s->id);
     if (holder) /* or was it the operator, who wanted the same? */
@@ -217,23 +223,23 @@ void sim_judge_event(struct hf_sim *sim, struct sim_shadow *s,
                     s->at ? hf_status_word(s->at) : "nothing");
     if (from != HF_STATUS_NONE)
         judge_generation(sim, s, event, from);
-    if (to == HF_RUNNING)
+    if (to == HF_STATUS_RUNNING)
         judge_claim(sim, s, event);
     else if (event->fence != s->fold_fence)
         sim_violate(sim, "row %s: it leaves %s under fence %lld, not %lld", s->id,
                     event->from_status ? event->from_status : "nothing",
                     (long long)event->fence, (long long)s->fold_fence);
-    if (from == HF_RUNNING)
+    if (from == HF_STATUS_RUNNING)
         judge_from_running(sim, s, event, to);
     else
         judge_time(sim, s, from, to);
     if (hf_status_terminal(to) && ++s->ends > 1)
         sim_violate(sim, "row %s ended twice", s->id);
-    if (to == HF_ABANDONED)
+    if (to == HF_STATUS_ABANDONED)
         sim_mark(sim, HF_SIM_MARK_ABANDONED);
-    if (to == HF_CANCELLED)
+    if (to == HF_STATUS_CANCELLED)
         sim_mark(sim, HF_SIM_MARK_CANCELLED);
-    if (to == HF_WAITING_USER)
+    if (to == HF_STATUS_WAITING_USER)
         sim_mark(sim, HF_SIM_MARK_WAITED);
     s->at = to;
 }
@@ -255,7 +261,8 @@ static void judge_fold(struct hf_sim *sim, const struct sim_shadow *s)
                     (long long)s->fold_attempts, (long long)s->fold_fence);
     /* An input of a session runs under the session's lease, and has none of its own. */
     bool held = s->talk ? s->owned && !s->leased : s->leased;
-    if ((s->status == HF_RUNNING) != held || (s->owned && hf_status_terminal(s->status)))
+    if ((s->status == HF_STATUS_RUNNING) != held ||
+        (s->owned && hf_status_terminal(s->status)))
         sim_violate(sim, "row %s is %s, and its lease is %s", s->id,
                     hf_status_word(s->status), s->leased ? "held" : "free");
     if (sim->window_count == 1 && s->generation > s->was_generation && s->failures)
@@ -271,7 +278,7 @@ static void judge_fold(struct hf_sim *sim, const struct sim_shadow *s)
 /* A sweep that was answered has dealt with those whose holders were dead before it. */
 static void judge_dead(struct hf_sim *sim, struct sim_shadow *s)
 {
-    bool dead = s->status == HF_RUNNING && sim_is_dead(sim, s->holder_pid);
+    bool dead = s->status == HF_STATUS_RUNNING && sim_is_dead(sim, s->holder_pid);
     for (size_t i = 0;
          dead && s->seen_dead && s->fence == s->was_fence && i < sim->window_count; i++) {
         const struct sim_did *did = &sim->window[i];
@@ -295,8 +302,8 @@ static void judge_told(struct hf_sim *sim, struct sim_shadow *s)
                         s->id, (long long)s->told_fence, hf_status_word(s->told_status),
                         there ? hf_status_word(there) : "nothing of that");
     }
-    if (s->renewed_fence && s->renewed_fence == s->fence && s->status == HF_RUNNING &&
-        s->expires_at < s->renewed_until)
+    if (s->renewed_fence && s->renewed_fence == s->fence &&
+        s->status == HF_STATUS_RUNNING && s->expires_at < s->renewed_until)
         sim_violate(sim, "row %s: renewed until %lld, as was told; it expires at %lld",
                     s->id, (long long)s->renewed_until, (long long)s->expires_at);
     s->told_fence = 0;
@@ -310,12 +317,12 @@ void sim_judge_row(struct hf_sim *sim, struct sim_shadow *s)
     judge_dead(sim, s);
     sim_judge_verdict(sim, s);
     sim_judge_expiry(sim, s);
-    if (s->status == HF_RUNNING && s->was_status == HF_RUNNING && !s->fresh &&
-        s->fence == s->was_fence && s->expires_at < s->was_expires_at)
+    if (s->status == HF_STATUS_RUNNING && s->was_status == HF_STATUS_RUNNING &&
+        !s->fresh && s->fence == s->was_fence && s->expires_at < s->was_expires_at)
         sim_violate(sim, "row %s: its expiry moved back", s->id);
     if (s->waiting_lane)
         sim_mark(sim, HF_SIM_MARK_LANE_WAITED);
-    if (s->status == HF_RUNNING && s->bound &&
+    if (s->status == HF_STATUS_RUNNING && s->bound &&
         s->expires_at + s->ttl_ms < sim_lease_now(sim))
         sim_mark(sim, HF_SIM_MARK_SILENT);
 }
@@ -348,7 +355,8 @@ void sim_judge_all(struct hf_sim *sim)
     for (size_t i = 0; i < sim->shadow_count; i++) {
         const struct sim_shadow *s = &sim->shadows[i];
         const struct sim_unit *u = s->unit >= 0 ? &sim->units[s->unit] : NULL;
-        if (s->gone || !u || u->workload != HF_SIM_OF_CHAIN || s->status != HF_RUNNING)
+        if (s->gone || !u || u->workload != HF_SIM_OF_CHAIN ||
+            s->status != HF_STATUS_RUNNING)
             continue;
         if (lanes & (1u << u->chain))
             sim_violate(sim, "two units of lane %d run", u->chain);
@@ -420,11 +428,11 @@ static void judge_claimed(struct hf_sim *sim, const struct sim_op *op,
             sim_mark(sim, HF_SIM_MARK_CLAIM_REPEATED);
         if (!s)
             continue;
-        bool again = s->status == HF_RUNNING && s->fence == told->fence;
+        bool again = s->status == HF_STATUS_RUNNING && s->fence == told->fence;
         if (again && !told->repeated)
             sim_mark(sim, HF_SIM_MARK_REENTERED);
         bool other = s->actor != op->actor || s->boot != op->boot;
-        if (again && s->token_sure && other && s->status == HF_RUNNING)
+        if (again && s->token_sure && other && s->status == HF_STATUS_RUNNING)
             sim_violate(sim, "row %s: a%d/%d enters the lease of a%d/%d", s->id,
                         op->actor, op->boot, s->actor, s->boot);
         if (told->fence < s->fence)
@@ -453,7 +461,7 @@ static void judge_accepted(struct hf_sim *sim, struct sim_shadow *s,
         sim_violate(
             sim, "row %s: %s with a token of store incarnation %lld is accepted in %lld",
             s->id, sim_op_word(op), (long long)op->store, (long long)sim->incarnation);
-    if (s->status == HF_RUNNING && s->fence == op->fence &&
+    if (s->status == HF_STATUS_RUNNING && s->fence == op->fence &&
         s->expires_at < sim_lease_now(sim))
         sim_mark(sim, HF_SIM_MARK_SETTLED_LATE);
     if (settling(op->verb)) {
@@ -483,7 +491,7 @@ static void judge_refused(struct hf_sim *sim, const struct sim_shadow *s,
         sim_mark(sim, HF_SIM_MARK_OLD_STORE_REFUSED);
     if (op->fence < s->fence)
         sim_mark(sim, HF_SIM_MARK_STALE_REFUSED);
-    if (same && s->status == HF_RUNNING && op->store == sim->incarnation)
+    if (same && s->status == HF_STATUS_RUNNING && op->store == sim->incarnation)
         sim_violate(sim, "row %s: the holder is told that its lease is lost; it is not",
                     s->id);
 }
@@ -589,7 +597,7 @@ static void judge_links(struct hf_sim *sim)
         if (!u->acked || (u->left > 0 && u->next < 0))
             sim_violate(sim, "%s %d broke at unit u%zu",
                         hf_sim_workload_word(u->workload), u->chain, i);
-        else if (s && !s->gone && s->status != HF_DONE)
+        else if (s && !s->gone && s->status != HF_STATUS_DONE)
             sim_violate(sim, "unit u%zu of a %s ended as %s", i,
                         hf_sim_workload_word(u->workload), hf_status_word(s->status));
     }
@@ -601,8 +609,8 @@ static void judge_stats(struct hf_sim *sim)
     struct hf_err err = { 0 };
     if (hf_work_stats(sim->handles[0], NULL, &stats, &err))
         sim_violate(sim, "no stats: %s", err.message);
-    else if (stats.by_status[HF_QUEUED] || stats.by_status[HF_RUNNING] ||
-             stats.by_status[HF_RETRY_SCHEDULED])
+    else if (stats.by_status[HF_STATUS_QUEUED] || stats.by_status[HF_STATUS_RUNNING] ||
+             stats.by_status[HF_STATUS_RETRY_SCHEDULED])
         sim_violate(sim, "all has ended, and the stats count what is left");
 }
 

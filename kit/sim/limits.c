@@ -149,12 +149,12 @@ void sim_limits_look(struct hf_sim *sim)
         const struct sim_shadow *s = &sim->shadows[i];
         if (s->gone || hf_status_terminal(s->status))
             continue;
-        bool waits = s->status == HF_QUEUED && s->gated;
+        bool waits = s->status == HF_STATUS_QUEUED && s->gated;
         if (s->limit && waits && s->gate_of_limit)
             sim_mark(sim, s->limit == SIM_CAPPED ? HF_SIM_MARK_LIMIT_WAITED
                                                  : HF_SIM_MARK_RATE_WAITED);
-        places += s->limit == SIM_CAPPED &&
-                  (s->status == HF_RUNNING || (s->status == HF_QUEUED && !waits));
+        places += s->limit == SIM_CAPPED && (s->status == HF_STATUS_RUNNING ||
+                                             (s->status == HF_STATUS_QUEUED && !waits));
         if (s->dedup && ++unfinished[s->dedup - 1] > 1)
             sim_violate(sim, "two jobs of key %d are unfinished, the second is %s",
                         s->dedup - 1, s->id);

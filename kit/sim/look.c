@@ -84,7 +84,8 @@ static void read_row(struct sim_shadow *s, const struct hf_work *work)
     s->waiting_lane = work->gate && work->gate[0] == 'l' && work->gate[1] == 'a';
     s->held = work->gate && work->gate[0] == 'h';
     s->abandon_asked = work->abandon_request != NULL;
-    s->bound = s->disposition == HF_OWNER_BOUND && work->first_started_at != 0;
+    s->bound = s->disposition == HF_DISPOSITION_OWNER_BOUND &&
+               work->first_started_at != 0;
     s->holder_pid = pid_of(work->holder);
     s->talk = sim_talk_of(work->session_id);
     sim_limits_read(s, work);

@@ -38,8 +38,9 @@ static bool may_move(const struct sim_shadow *s, const struct sim_did *did)
 
 void sim_judge_expiry(struct hf_sim *sim, const struct sim_shadow *s)
 {
-    bool moved = s->status == HF_RUNNING && s->was_status == HF_RUNNING && !s->fresh &&
-                 s->fence == s->was_fence && s->expires_at > s->was_expires_at;
+    bool moved = s->status == HF_STATUS_RUNNING && s->was_status == HF_STATUS_RUNNING &&
+                 !s->fresh && s->fence == s->was_fence &&
+                 s->expires_at > s->was_expires_at;
     bool spared = false;
     for (size_t i = 0; moved && i < sim->window_count; i++) {
         const struct sim_did *did = &sim->window[i];

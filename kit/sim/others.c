@@ -157,28 +157,29 @@ static bool family_done(struct hf_sim *sim, const struct sim_shadow *s)
 /* A bound row whose owner will not come back, or that nobody else may move. */
 static bool orphaned(const struct hf_sim *sim, const struct sim_shadow *s)
 {
-    return s->bound && s->status != HF_QUEUED && !hf_status_terminal(s->status) &&
+    return s->bound && s->status != HF_STATUS_QUEUED && !hf_status_terminal(s->status) &&
            (sim->healing || !sim->has_processes);
 }
 
 /* What an operator would do to this row, if anything. */
 static enum hf_verb remedy(struct hf_sim *sim, const struct sim_shadow *s)
 {
-    bool waits = s->status == HF_WAITING_USER || s->status == HF_WAITING_EXTERNAL;
+    bool waits = s->status == HF_STATUS_WAITING_USER ||
+                 s->status == HF_STATUS_WAITING_EXTERNAL;
     enum hf_sim_workload workload = s->unit < 0 ? HF_SIM_OF_PLAIN
                                                 : sim->units[s->unit].workload;
     if (s->gone)
         return HF_VERB_NONE;
     if (s->held)
         return HF_VERB_RELEASE;
-    if (s->disposition == HF_EXTERNALLY_OWNED && waits)
+    if (s->disposition == HF_DISPOSITION_EXTERNALLY_OWNED && waits)
         return sim_one_in(&sim->dice, 4) && !sim->healing ? HF_VERB_REQUEST_ABANDON
                                                           : HF_VERB_CLOSE_OUT;
     if (waits && !s->bound && family_done(sim, s))
         return HF_VERB_RESUME;
     if (orphaned(sim, s) && (waits || s->expires_at < sim_lease_now(sim)))
         return HF_VERB_REQUEST_ABANDON;
-    if (workload == HF_SIM_OF_BOUND && s->status == HF_RUNNING && !sim->healing &&
+    if (workload == HF_SIM_OF_BOUND && s->status == HF_STATUS_RUNNING && !sim->healing &&
         sim_one_in(&sim->dice, 4))
         return HF_VERB_CANCEL; /* recorded, for the owner to see */
     if (workload == HF_SIM_OF_CANCEL && !sim->healing)
@@ -230,7 +231,7 @@ static void operate(struct hf_sim *sim, int actor)
         struct sim_op op = verb_on(sim, actor, verb, s);
         sim->actors[actor].nonces++;
         if (verb == HF_VERB_CLOSE_OUT) {
-            op.status = sim_one_in(&sim->dice, 4) ? HF_FAILED : HF_DONE;
+            op.status = sim_one_in(&sim->dice, 4) ? HF_STATUS_FAILED : HF_STATUS_DONE;
             op.name[0] = '\0';
         }
         sim_send(sim, &op);

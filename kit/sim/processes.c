@@ -29,7 +29,8 @@ int sim_register_call(struct hf_sim *sim, struct hf_store *store, const struct s
  * started owner_bound row stays, and what is owned outside has no lease. */
 static bool must_leave(enum hf_disposition disposition)
 {
-    return disposition == HF_RERUNNABLE || disposition == HF_EXPIRE;
+    return disposition == HF_DISPOSITION_RERUNNABLE ||
+           disposition == HF_DISPOSITION_EXPIRE;
 }
 
 /* One sweep since the last look, and nothing else: what had lapsed before it has left. */
@@ -38,13 +39,13 @@ void sim_judge_verdict(struct hf_sim *sim, const struct sim_shadow *s)
     const struct sim_did *did = &sim->window[0];
     bool swept = sim->window_count == 1 && did->known && did->code == 0 &&
                  (did->op.kind == SIM_OP_SWEEP || did->op.kind == SIM_OP_MONITOR);
-    bool stayed = s->status == HF_RUNNING && s->was_status == HF_RUNNING && !s->fresh &&
-                  s->fence == s->was_fence;
+    bool stayed = s->status == HF_STATUS_RUNNING && s->was_status == HF_STATUS_RUNNING &&
+                  !s->fresh && s->fence == s->was_fence;
     if (!swept || !stayed || !must_leave(s->disposition))
         return;
-    if (s->disposition == HF_EXPIRE && s->unit < 0 && !s->occurrence)
+    if (s->disposition == HF_DISPOSITION_EXPIRE && s->unit < 0 && !s->occurrence)
         return; /* of an escalation, say: its grace is the default's */
-    hf_ms grace = s->disposition == HF_EXPIRE ? SIM_GRACE_MS : 0;
+    hf_ms grace = s->disposition == HF_DISPOSITION_EXPIRE ? SIM_GRACE_MS : 0;
     if (s->expires_at + grace <= did->lease_at)
         sim_violate(sim, "row %s (%s): its lease has lapsed, and a sweep left it running",
                     s->id, hf_disposition_word(s->disposition));

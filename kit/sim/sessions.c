@@ -192,7 +192,7 @@ static void call_commit(struct hf_store *store, const struct sim_op *op,
                                         .node_count = op->place.node_count,
                                         .chain = op->place.chain,
                                         .added_count = 1,
-                                        .status = HF_DONE,
+                                        .status = HF_STATUS_DONE,
                                         .outcome = "{\"kind\":\"assistant_message\"}",
                                         .release = op->limit != 0 };
     say(op, &said);

@@ -123,10 +123,10 @@ void sim_talk_left(struct hf_sim *sim, const struct sim_shadow *s,
         const struct sim_did *did = &sim->window[i];
         const struct sim_op *op = &did->op;
         bool refused = did->known && did->code;
-        if (op->kind == SIM_OP_COMMIT && to == HF_DONE && sim_same(op->id, s->id) &&
-            !refused)
+        if (op->kind == SIM_OP_COMMIT && to == HF_STATUS_DONE &&
+            sim_same(op->id, s->id) && !refused)
             return;
-        if (to == HF_QUEUED &&
+        if (to == HF_STATUS_QUEUED &&
             ((op->kind == SIM_OP_BACK && op->key == s->talk - 1 && !refused) ||
              (op->kind == SIM_OP_OPEN && poison)))
             return;

@@ -21,7 +21,7 @@ static struct hf_subscription_new definition(int i)
                                        .max_attempts = 5 };
     new.key = keys[i];
     new.kind = i == 1 ? "expire" : "plain";
-    new.disposition = i == 1 ? HF_EXPIRE : HF_RERUNNABLE;
+    new.disposition = i == 1 ? HF_DISPOSITION_EXPIRE : HF_DISPOSITION_RERUNNABLE;
     new.payload_template = i == 2 ? "{\"who\":{\"$event\":\"n\"}}" : NULL;
     return new;
 }

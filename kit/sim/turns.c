@@ -172,7 +172,7 @@ void sim_turns_judge(struct hf_sim *sim)
         const struct code_turn *turn = sim->turns ? sim->turns->turns[i] : NULL;
         if (sim->units[i].workload != HF_SIM_OF_TURN || !row)
             continue;
-        if (row->status == HF_DONE && (!turn || !turn->finished))
+        if (row->status == HF_STATUS_DONE && (!turn || !turn->finished))
             sim_violate(sim, "u%zu is done, and its turn is not", i);
         else if (turn && turn->finished)
             judge(sim, (int)i, turn);

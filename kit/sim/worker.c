@@ -51,7 +51,7 @@ static void wait_for(struct hf_sim *sim, int actor, int hold, hf_ms span_ms)
     const struct sim_hold *h = &sim->actors[actor].holds[hold];
     struct sim_op op = change_of(sim, actor, hold, HF_VERB_WAIT);
     bool family = h->unit >= 0 && sim->units[h->unit].workload == HF_SIM_OF_FAN;
-    op.status = family ? HF_WAITING_EXTERNAL : HF_WAITING_USER;
+    op.status = family ? HF_STATUS_WAITING_EXTERNAL : HF_STATUS_WAITING_USER;
     op.span_ms = span_ms;
     op.limit = family ? 0 : (int)sim_roll(&sim->dice, 3); /* how it escalates */
     sim_format(op.name, sizeof(op.name), "ref-%d", h->unit);
@@ -105,7 +105,7 @@ static void work_link(struct hf_sim *sim, int actor, int hold)
 {
     int next = next_of(sim, sim->actors[actor].holds[hold].unit);
     if (next < 0 || !first_create(sim, actor, hold, &next, 1))
-        close_out(sim, actor, hold, HF_DONE);
+        close_out(sim, actor, hold, HF_STATUS_DONE);
 }
 
 static void work_family(struct hf_sim *sim, int actor, int hold)
@@ -113,7 +113,7 @@ static void work_family(struct hf_sim *sim, int actor, int hold)
     const struct sim_hold *h = &sim->actors[actor].holds[hold];
     const struct sim_unit *u = &sim->units[h->unit];
     if (u->parent >= 0 || h->resumed)
-        close_out(sim, actor, hold, HF_DONE);
+        close_out(sim, actor, hold, HF_STATUS_DONE);
     else if (!first_create(sim, actor, hold, u->children, 3))
         wait_for(sim, actor, hold, 3600000);
 }
@@ -122,7 +122,7 @@ static void work_plain(struct hf_sim *sim, int actor, int hold)
 {
     unsigned roll = sim_roll(&sim->dice, 100);
     if (roll < 70 || sim->healing)
-        close_out(sim, actor, hold, HF_DONE);
+        close_out(sim, actor, hold, HF_STATUS_DONE);
     else if (roll < 78)
         fail(sim, actor, hold, "transient_network");
     else if (roll < 82)
@@ -132,13 +132,13 @@ static void work_plain(struct hf_sim *sim, int actor, int hold)
     else if (roll < 96)
         wait_for(sim, actor, hold, 2000);
     else
-        close_out(sim, actor, hold, roll < 98 ? HF_FAILED : HF_CANCELLED);
+        close_out(sim, actor, hold, roll < 98 ? HF_STATUS_FAILED : HF_STATUS_CANCELLED);
 }
 
 static void work_wait(struct hf_sim *sim, int actor, int hold)
 {
     if (sim->actors[actor].holds[hold].resumed || sim->healing)
-        close_out(sim, actor, hold, HF_DONE);
+        close_out(sim, actor, hold, HF_STATUS_DONE);
     else
         wait_for(sim, actor, hold, 500 + sim_roll(&sim->dice, 8000));
 }
@@ -147,7 +147,7 @@ static void work_bound(struct hf_sim *sim, int actor, int hold)
 {
     unsigned roll = sim_roll(&sim->dice, 10);
     if (roll < 5 || sim->healing)
-        close_out(sim, actor, hold, HF_DONE);
+        close_out(sim, actor, hold, HF_STATUS_DONE);
     else if (roll == 5)
         plain_verb(sim, actor, hold, HF_VERB_ABANDON);
     else if (roll == 6)
@@ -163,13 +163,13 @@ static void work_expire(struct hf_sim *sim, int actor, int hold)
     if (sim_one_in(&sim->dice, 3))
         forget(&sim->actors[actor].holds[hold]);
     else
-        close_out(sim, actor, hold, HF_DONE);
+        close_out(sim, actor, hold, HF_STATUS_DONE);
 }
 
 static void work_budget(struct hf_sim *sim, int actor, int hold)
 {
     if (sim_one_in(&sim->dice, 4))
-        close_out(sim, actor, hold, HF_DONE);
+        close_out(sim, actor, hold, HF_STATUS_DONE);
     else
         fail(sim, actor, hold, "transient_network");
 }
@@ -178,7 +178,7 @@ static void work_turn(struct hf_sim *sim, int actor, int hold)
 {
     struct sim_hold *h = &sim->actors[actor].holds[hold];
     switch (sim_turn_work(sim, actor, hold)) {
-    case SIM_WORK_DONE: close_out(sim, actor, hold, HF_DONE); break;
+    case SIM_WORK_DONE: close_out(sim, actor, hold, HF_STATUS_DONE); break;
     case SIM_WORK_LOST: forget(h); break;
     case SIM_WORK_MORE: h->done_at = sim->mono + 1 + sim_roll(&sim->dice, 700); break;
     }
@@ -198,7 +198,7 @@ static void work_on(struct hf_sim *sim, int actor, int hold)
     case HF_SIM_OF_EXPIRE: work_expire(sim, actor, hold); break;
     case HF_SIM_OF_BUDGET: work_budget(sim, actor, hold); break;
     case HF_SIM_OF_PROCESS:
-        if (sim->units[h->unit].disposition == HF_OWNER_BOUND)
+        if (sim->units[h->unit].disposition == HF_DISPOSITION_OWNER_BOUND)
             work_bound(sim, actor, hold);
         else
             work_plain(sim, actor, hold);
@@ -228,7 +228,7 @@ static bool enrol(struct hf_sim *sim, struct sim_op *op)
     for (size_t i = 0; i < sim->unit_count; i++) {
         const struct sim_unit *u = &sim->units[i];
         if (u->workload != HF_SIM_OF_PROCESS || u->acked ||
-            u->disposition == HF_EXTERNALLY_OWNED)
+            u->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
             continue;
         op->kind = SIM_OP_REGISTER;
         op->units[0] = (int)i;

@@ -103,14 +103,22 @@ int sim_add_unit(struct hf_sim *sim, enum hf_sim_workload workload)
     if (sim->unit_count == SIM_UNITS)
         return -1;
     static const enum hf_disposition dispositions[HF_SIM_WORKLOAD_COUNT] = {
-        [HF_SIM_OF_PLAIN] = HF_RERUNNABLE,   [HF_SIM_OF_CHAIN] = HF_RERUNNABLE,
-        [HF_SIM_OF_FAN] = HF_RERUNNABLE,     [HF_SIM_OF_RING] = HF_RERUNNABLE,
-        [HF_SIM_OF_CANCEL] = HF_RERUNNABLE,  [HF_SIM_OF_WAIT] = HF_RERUNNABLE,
-        [HF_SIM_OF_BOUND] = HF_OWNER_BOUND,  [HF_SIM_OF_EXPIRE] = HF_EXPIRE,
-        [HF_SIM_OF_BUDGET] = HF_RERUNNABLE,  [HF_SIM_OF_EXTERNAL] = HF_EXTERNALLY_OWNED,
-        [HF_SIM_OF_SESSION] = HF_RERUNNABLE, [HF_SIM_OF_CRON] = HF_RERUNNABLE,
-        [HF_SIM_OF_LIMIT] = HF_RERUNNABLE,   [HF_SIM_OF_PROCESS] = HF_RERUNNABLE,
-        [HF_SIM_OF_TURN] = HF_RERUNNABLE,    [HF_SIM_OF_EXTRA] = HF_RERUNNABLE,
+        [HF_SIM_OF_PLAIN] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_CHAIN] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_FAN] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_RING] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_CANCEL] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_WAIT] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_BOUND] = HF_DISPOSITION_OWNER_BOUND,
+        [HF_SIM_OF_EXPIRE] = HF_DISPOSITION_EXPIRE,
+        [HF_SIM_OF_BUDGET] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_EXTERNAL] = HF_DISPOSITION_EXTERNALLY_OWNED,
+        [HF_SIM_OF_SESSION] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_CRON] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_LIMIT] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_PROCESS] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_TURN] = HF_DISPOSITION_RERUNNABLE,
+        [HF_SIM_OF_EXTRA] = HF_DISPOSITION_RERUNNABLE,
     };
     struct sim_unit *u = &sim->units[sim->unit_count];
     bool links = workload == HF_SIM_OF_RING || workload == HF_SIM_OF_CHAIN;
@@ -144,8 +152,9 @@ static void add_links(struct hf_sim *sim, enum hf_sim_workload workload, int num
 
 static void add_some(struct hf_sim *sim, enum hf_sim_workload workload)
 {
-    static const enum hf_disposition processes[] = { HF_RERUNNABLE, HF_OWNER_BOUND,
-                                                     HF_EXTERNALLY_OWNED };
+    static const enum hf_disposition processes[] = { HF_DISPOSITION_RERUNNABLE,
+                                                     HF_DISPOSITION_OWNER_BOUND,
+                                                     HF_DISPOSITION_EXTERNALLY_OWNED };
     int count = 1 + (int)sim_roll(&sim->dice, 3);
     if (workload == HF_SIM_OF_LIMIT)
         count += 3;

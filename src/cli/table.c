@@ -29,16 +29,16 @@ void cli_colour(struct cli *cli, enum cli_colour colour)
 enum cli_colour cli_status_colour(const char *status)
 {
     switch (hf_status_of(status)) {
-    case HF_RUNNING: return CLI_BLUE;
-    case HF_DONE: return CLI_GREEN;
-    case HF_WAITING_USER:
-    case HF_WAITING_EXTERNAL:
-    case HF_RETRY_SCHEDULED: return CLI_YELLOW;
-    case HF_FAILED:
-    case HF_TIMEOUT:
-    case HF_ABANDONED: return CLI_RED;
-    case HF_CANCELLED: return CLI_DIM;
-    case HF_QUEUED:
+    case HF_STATUS_RUNNING: return CLI_BLUE;
+    case HF_STATUS_DONE: return CLI_GREEN;
+    case HF_STATUS_WAITING_USER:
+    case HF_STATUS_WAITING_EXTERNAL:
+    case HF_STATUS_RETRY_SCHEDULED: return CLI_YELLOW;
+    case HF_STATUS_FAILED:
+    case HF_STATUS_TIMEOUT:
+    case HF_STATUS_ABANDONED: return CLI_RED;
+    case HF_STATUS_CANCELLED: return CLI_DIM;
+    case HF_STATUS_QUEUED:
     case HF_STATUS_NONE:
     case HF_STATUS_COUNT: return CLI_PLAIN;
     }

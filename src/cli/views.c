@@ -115,20 +115,21 @@ static void put_next(const struct hf_work *work, hf_ms now, char *out, size_t ro
 {
     char text[24];
     enum hf_status status = hf_status_of(work->status);
-    hf_ms at = status == HF_RETRY_SCHEDULED ? work->next_retry_at : work->deadline_at;
+    hf_ms at = status == HF_STATUS_RETRY_SCHEDULED ? work->next_retry_at
+                                                   : work->deadline_at;
     const char *what = "ends in";
     out[0] = '\0';
-    if (status == HF_RUNNING && work->lease_expires_at) {
+    if (status == HF_STATUS_RUNNING && work->lease_expires_at) {
         hf_ms left = work->lease_remaining_ms;
         (void)snprintf(out, room, left > 0 ? "lease %s" : "silent for %s",
                        op_age(left, text));
         return;
     }
-    if (status == HF_QUEUED && work->gate) {
+    if (status == HF_STATUS_QUEUED && work->gate) {
         (void)snprintf(out, room, "gate: %s", work->gate);
         return;
     }
-    if (status == HF_RETRY_SCHEDULED)
+    if (status == HF_STATUS_RETRY_SCHEDULED)
         what = "retry in";
     if (at)
         (void)snprintf(out, room, "%s %s", what, op_age(at > now ? at - now : 0, text));

@@ -47,7 +47,7 @@ int op_run_complete(struct op_call *call)
 int op_check_process_start(struct op_call *call)
 {
     const struct hf_new *work = &((const struct hf_start_request *)call->in)->work;
-    if (work->max_attempts > 1 && work->disposition != HF_RERUNNABLE)
+    if (work->max_attempts > 1 && work->disposition != HF_DISPOSITION_RERUNNABLE)
         return op_fail(call, HF_EINVAL, "{max_attempts}",
                        "{max_attempts} above 1 needs {disposition} rerunnable: other "
                        "units are never run again");
@@ -70,7 +70,7 @@ int op_run_process_start(struct op_call *call)
         in->work.source_run_id = in->work.source_id;
         in->work.source_id = in->process.identity_label;
     }
-    if (!in->work.max_attempts && in->work.disposition == HF_OWNER_BOUND)
+    if (!in->work.max_attempts && in->work.disposition == HF_DISPOSITION_OWNER_BOUND)
         in->work.max_attempts = 1; /* it is never run again */
     rc = hf_process_register(call->store, &call->who, &in->process, &answer, call->err);
     const struct hf_item *item = rc ? NULL : hf_answer_at(answer, 0);
@@ -194,9 +194,10 @@ int op_run_tell(struct op_call *call)
 /* As the table of exit codes has it: a script need not read the row to know that it is done. */
 static int outcome_code(enum hf_status status)
 {
-    static const int codes[HF_STATUS_COUNT] = {
-        [HF_FAILED] = 11, [HF_TIMEOUT] = 12, [HF_CANCELLED] = 13, [HF_ABANDONED] = 14
-    };
+    static const int codes[HF_STATUS_COUNT] = { [HF_STATUS_FAILED] = 11,
+                                                [HF_STATUS_TIMEOUT] = 12,
+                                                [HF_STATUS_CANCELLED] = 13,
+                                                [HF_STATUS_ABANDONED] = 14 };
     return codes[status];
 }
 

@@ -133,12 +133,13 @@ int op_run_answer(struct op_call *call)
     const struct hf_item *item = hf_answer_at(found, 0);
     if (op_choice_place(item->work.payload, in->answer) < 0)
         rc = refuse_word(call, item->work.payload, in->answer);
-    else if (hf_status_of(item->work.status) != HF_WAITING_USER)
+    else if (hf_status_of(item->work.status) != HF_STATUS_WAITING_USER)
         rc = say_answered(call, item, in->answer);
     else
         rc = write_answer(call, &item->work);
     struct hf_answer *again = NULL;
-    if (rc == HF_ETRANSITION && hf_status_of(item->work.status) == HF_WAITING_USER &&
+    if (rc == HF_ETRANSITION &&
+        hf_status_of(item->work.status) == HF_STATUS_WAITING_USER &&
         hf_work_get(call->store, &call->who, item->work.work_id, &again, call->err) == 0)
         rc = say_answered(call, hf_answer_at(again, 0),
                           in->answer); /* at the same time */

@@ -114,8 +114,8 @@ static void begin_command(const struct hf_schedule *was, struct hf_schedule_new 
         return;
     wanted->queue = wanted->queue ? wanted->queue : HF_RUN_KIND;
     if (!wanted->disposition)
-        wanted->disposition = HF_OWNER_BOUND;
-    if (wanted->disposition == HF_OWNER_BOUND)
+        wanted->disposition = HF_DISPOSITION_OWNER_BOUND;
+    if (wanted->disposition == HF_DISPOSITION_OWNER_BOUND)
         wanted->max_attempts = 1;
 }
 

@@ -61,9 +61,10 @@ static int read_counts(struct op_call *call, struct op_watch *list)
 
 int op_watch_read(struct op_call *call, struct op_watch *ret_watch)
 {
-    static const enum hf_status running[] = { HF_RUNNING };
-    static const enum hf_status waiting[] = { HF_WAITING_USER, HF_WAITING_EXTERNAL };
-    static const enum hf_status queued[] = { HF_QUEUED };
+    static const enum hf_status running[] = { HF_STATUS_RUNNING };
+    static const enum hf_status waiting[] = { HF_STATUS_WAITING_USER,
+                                              HF_STATUS_WAITING_EXTERNAL };
+    static const enum hf_status queued[] = { HF_STATUS_QUEUED };
     struct op_watch list = { 0 };
     struct hf_schedule_filter active = { .size = sizeof(active),
                                          .state = "active",

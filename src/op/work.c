@@ -124,8 +124,8 @@ static const char *what_was_done(const struct op_call *call, const struct hf_wor
     const struct hf_change *change = call->in;
     if (change->verb != HF_VERB_CANCEL)
         return call->op->did;
-    return hf_status_of(work->status) == HF_CANCELLED ? "cancelled"
-                                                      : "asked its owner to end";
+    return hf_status_of(work->status) == HF_STATUS_CANCELLED ? "cancelled"
+                                                             : "asked its owner to end";
 }
 
 /* Who wants the one or the other need not say why; the library asks every caller for a reason. */
@@ -264,7 +264,7 @@ static int redrive_page(struct redrive *r, const struct hf_answer *page)
 
 static int redrive_all(struct redrive *r)
 {
-    static const enum hf_status ended_badly[] = { HF_FAILED, HF_TIMEOUT };
+    static const enum hf_status ended_badly[] = { HF_STATUS_FAILED, HF_STATUS_TIMEOUT };
     struct op_call *call = r->call;
     struct hf_filter filter = r->in->filter;
     struct hf_answer *page = NULL;

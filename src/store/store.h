@@ -219,12 +219,12 @@ int sql_limit_list(struct hf_store *store, hf_each_quota *each, void *user,
                    struct hf_err *err);
 int sql_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
                    struct hf_lease_info *ret_info, struct hf_err *err);
-int sql_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
+int sql_lease_renew(struct hf_store *store, enum hf_leased leased, const char *key,
                     const char *token, struct hf_lease_info *ret_info,
                     struct hf_err *err);
-int sql_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
+int sql_lease_release(struct hf_store *store, enum hf_leased leased, const char *key,
                       const char *token, struct hf_err *err);
-int sql_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
+int sql_lease_look(struct hf_store *store, enum hf_leased leased, const char *key,
                    struct hf_lease_info *ret_info, struct hf_err *err);
 int sql_process_register(struct hf_store *store, const struct hf_caller *who,
                          const struct hf_process_new *request, struct hf_answer *answer,

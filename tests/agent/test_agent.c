@@ -349,7 +349,7 @@ static void commit_elsewhere(void *user)
         .token = claim->token,
         .turn_id = claim->turn->turn_id,
         .chain = claim->turn->chain,
-        .status = HF_DONE,
+        .status = HF_STATUS_DONE,
         .outcome = "{\"kind\":\"assistant_message\",\"text\":\"from elsewhere\"}",
         .release = true,
     };

@@ -149,7 +149,7 @@ static void files_reach_the_model_at_every_call(void **state)
     assert_true(send("s1", &message));
     assert_false(send("s1", &message)); /* the same key and content */
     work(first);
-    assert_int_equal(ended_as, HF_DONE);
+    assert_int_equal(ended_as, HF_STATUS_DONE);
     assert_int_equal(shown_count, 2);
     assert_memory_equal(shown[0], "image/png p.png \x89PNG", 20);
     assert_string_equal(shown[1], "text/plain n.txt caf\xc3\xa9");
@@ -195,7 +195,7 @@ static void a_blob_that_is_not_there_ends_the_turn(void **state)
     assert_int_equal(hf_session_send(store, NULL, &request, &answer, &err), 0);
     hf_answer_free(answer);
     work(first);
-    assert_int_equal(ended_as, HF_FAILED);
+    assert_int_equal(ended_as, HF_STATUS_FAILED);
     assert_int_equal(shown_count, 0);
 }
 

@@ -325,7 +325,7 @@ static void a_turn_that_waits_is_cancelled_by_its_next_owner(void **state)
     (void)state;
     wait_for_approval();
     drig_claim(rig);
-    drig_cancel(rig, HF_CANCELLED);
+    drig_cancel(rig, HF_STATUS_CANCELLED);
     drig_expect(rig, "store 2 records 1\ncommit cancelled records 0\nend\n");
     assert_non_null(strstr(rig->records[2], "the call was not started"));
     assert_int_equal(drig_performed(rig, "2/buy/1"), 0);
@@ -337,7 +337,7 @@ static void a_turn_whose_inputs_timed_out_is_committed_as_timeout(void **state)
     wait_for_end();
     drig_resolve(rig, "2/put/1", "sweep", "{\"kind\":\"timeout\"}");
     drig_claim(rig);
-    drig_cancel(rig, HF_TIMEOUT);
+    drig_cancel(rig, HF_STATUS_TIMEOUT);
     drig_expect(rig, "store 3 records 1 settle 2/put/1:failed*\n"
                      "commit timeout records 0\nend\n");
 }
@@ -360,7 +360,7 @@ static void a_long_sleep_is_cancelled_at_once(void **state)
     drig_model_fails(rig, 1);
     drig_expect(rig, "store 1 settle 1:failed wait timer:2 away\nend\n");
     drig_claim(rig);
-    drig_cancel(rig, HF_CANCELLED);
+    drig_cancel(rig, HF_STATUS_CANCELLED);
     drig_expect(rig, "store 2\ncommit cancelled records 0\nend\n");
 }
 

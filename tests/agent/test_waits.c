@@ -314,7 +314,7 @@ static void a_turn_waits_an_hour_with_no_worker_alive(void **state)
     assert_string_equal(world->text, "waiting_user");
     in_child(approve, 0);
     in_child(work, 0);
-    assert_int_equal(world->status, HF_DONE);
+    assert_int_equal(world->status, HF_STATUS_DONE);
     assert_int_equal(world->performed[1], 1);
     in_child(look, 0);
     assert_non_null(strstr(world->transcript, "approved_by\\\":\\\"anna"));
@@ -421,12 +421,12 @@ static bool work_and_die(int64_t die_at)
     world->status = HF_STATUS_NONE;
     world->death = (struct mortal_plan){ .die_at = die_at, .reads_too = true };
     (void)reap(spawn(work, 0));
-    if (world->status != HF_DONE) { /* it may have died after its commit */
+    if (world->status != HF_STATUS_DONE) { /* it may have died after its commit */
         in_child(look, 0);
         if (strcmp(world->text, "done") == 0)
-            world->status = HF_DONE;
+            world->status = HF_STATUS_DONE;
     }
-    return world->status == HF_DONE;
+    return world->status == HF_STATUS_DONE;
 }
 
 static void check_ten(void)
@@ -468,7 +468,7 @@ static void ten_waits_are_answered_by_four_processes_while_workers_die(void **st
         for (int64_t at = 3; at < 14; at += 2) /* each one gets a little further */
             if (work_and_die(at))
                 break;
-        for (int i = 0; i < 3 && world->status != HF_DONE; i++)
+        for (int i = 0; i < 3 && world->status != HF_STATUS_DONE; i++)
             (void)work_and_die(0);
         check_ten();
     }
@@ -530,7 +530,7 @@ static void a_long_pause_is_a_timer_that_survives_its_owners(void **state)
         hf_ms due = world->number;
         (void)work_and_die(4); /* an owner that dies while it looks, or once it is due */
         in_child(work, 50);
-        assert_int_equal(world->status, HF_DONE);
+        assert_int_equal(world->status, HF_STATUS_DONE);
         in_child(look_at_timer, 0);
         assert_int_equal(world->number, due); /* it was not begun again */
         assert_in_range(world->performed[1], 2, 3);
@@ -570,7 +570,7 @@ static void a_deferred_call_is_completed_by_its_key(void **state)
         in_child(complete, 0);
         assert_int_equal(world->number, 0);
         in_child(work, 0);
-        assert_int_equal(world->status, HF_DONE);
+        assert_int_equal(world->status, HF_STATUS_DONE);
         assert_int_equal(world->performed[1], 1);
         in_child(look, 0);
         assert_non_null(strstr(world->transcript, "built"));
@@ -596,13 +596,13 @@ static void a_turn_that_waits_is_cancelled_and_the_session_goes_on(void **state)
         in_child(send_hi, 0);
         if (world->status == HF_STATUS_NONE)
             in_child(work, 0);
-        assert_int_equal(world->status, HF_CANCELLED);
+        assert_int_equal(world->status, HF_STATUS_CANCELLED);
         in_child(look, 0);
         assert_non_null(strstr(world->transcript, "the call was not started"));
         assert_int_equal(world->performed[1], 0);
         script = &one[1]; /* the next message is answered */
         in_child(work, 0);
-        assert_int_equal(world->status, HF_DONE);
+        assert_int_equal(world->status, HF_STATUS_DONE);
     }
 }
 
@@ -615,7 +615,7 @@ static void a_wait_that_fails_its_turn_ends_it_as_timeout(void **state)
     world->offset = 2000;
     in_child(sweep, 0);
     in_child(work, 0);
-    assert_int_equal(world->status, HF_TIMEOUT);
+    assert_int_equal(world->status, HF_STATUS_TIMEOUT);
     in_child(look, 0);
     assert_string_equal(world->text, "timeout");
     assert_int_equal(world->performed[1], 0);
@@ -660,7 +660,7 @@ static void a_running_turn_is_cancelled_by_the_bell(void **state)
         on_system_clock = true;
         in_child(work_in_silence, 0);
         on_system_clock = false;
-        assert_int_equal(world->status, HF_CANCELLED);
+        assert_int_equal(world->status, HF_STATUS_CANCELLED);
     }
 }
 

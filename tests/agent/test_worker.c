@@ -328,7 +328,7 @@ static void a_wake_begins_a_turn(void **state)
     struct hf_new unit = { .size = sizeof(unit),
                            .source = HF_SOURCE_MANUAL,
                            .source_id = "p1",
-                           .disposition = HF_RERUNNABLE };
+                           .disposition = HF_DISPOSITION_RERUNNABLE };
     struct hf_process_new process = { .size = sizeof(process),
                                       .work = &unit,
                                       .identity_kind = "shell",

@@ -28,7 +28,8 @@ static const char *settlement(struct m_call *call, const struct hf_change *chang
     if (change->verb != HF_VERB_WAIT)
         return hf_verb_word(change->verb);
     return m_say(call->disk, "wait %s %s",
-                 change->status == HF_WAITING_USER ? "user" : "external", change->ref);
+                 change->status == HF_STATUS_WAITING_USER ? "user" : "external",
+                 change->ref);
 }
 
 /* A token that settled the row itself: its own repeat is answered, another settle is
@@ -89,7 +90,7 @@ static int do_append(struct m_call *call, struct m_row *row, const struct hf_cha
 static int do_wait(struct m_call *call, struct m_row *row, const struct hf_change *c)
 {
     struct hf_policy policy = m_policy_of(call->disk, row->source, row->w.kind);
-    bool user = c->status == HF_WAITING_USER;
+    bool user = c->status == HF_STATUS_WAITING_USER;
     hf_ms budget = c->timeout_ms ? c->timeout_ms
                    : user        ? policy.wait_user_ms
                                  : policy.wait_external_ms;
@@ -119,7 +120,7 @@ static int do_fail(struct m_call *call, struct m_row *row, const struct hf_chang
                m_retry_allows(row->w.retry_policy, c->error_class, false);
     row->w.failures++;
     bool retries = may && row->w.failures < row->w.max_attempts;
-    m_enter(call, row, retries ? HF_RETRY_SCHEDULED : HF_FAILED,
+    m_enter(call, row, retries ? HF_STATUS_RETRY_SCHEDULED : HF_STATUS_FAILED,
             (struct m_say_event){
                 retries ? "retry_scheduled" : "transition", c->reason,
                 m_say(call->disk, "\"failures\":%lld", (long long)row->w.failures) });
@@ -138,17 +139,18 @@ static int do_hand_back(struct m_call *call, struct m_row *row, const struct hf_
 {
     if (m_bound(row))
         return no(call, HF_ETRANSITION);
-    m_enter(call, row, HF_QUEUED, (struct m_say_event){ "transition", c->reason, NULL });
+    m_enter(call, row, HF_STATUS_QUEUED,
+            (struct m_say_event){ "transition", c->reason, NULL });
     row->w.status_reason = m_text(call->disk, c->reason ? c->reason : "handed_back");
     return 0;
 }
 
 static int do_abandon(struct m_call *call, struct m_row *row, const struct hf_change *c)
 {
-    if (!m_bound(row) || (row->status != HF_RUNNING && !m_waits(row)))
+    if (!m_bound(row) || (row->status != HF_STATUS_RUNNING && !m_waits(row)))
         return no(call, HF_ETRANSITION);
     m_enter(
-        call, row, HF_ABANDONED,
+        call, row, HF_STATUS_ABANDONED,
         (struct m_say_event){ "transition", c->reason, "\"writer\":\"owner_drain\"" });
     row->w.status_reason = "owner_drain";
     return 0;
@@ -191,7 +193,7 @@ static const char *result_of(struct m_call *call, const struct hf_change *c)
 static bool rule_met(const struct m_row *row, const struct hf_change *c)
 {
     const char *closer = c->token ? row->w.owner : c->authority;
-    if (c->status != HF_DONE || !row->w.close_rule)
+    if (c->status != HF_STATUS_DONE || !row->w.close_rule)
         return true;
     if (m_same(row->w.close_rule, "evidence"))
         return c->evidence_count > 0;
@@ -203,7 +205,7 @@ static bool ended_so(struct m_call *call, const struct m_row *row,
                      const struct hf_change *c)
 {
     const char *reason = c->reason;
-    if (c->status != HF_DONE && !reason)
+    if (c->status != HF_STATUS_DONE && !reason)
         reason = c->error_class ? c->error_class : hf_status_word(c->status);
     return row->status == c->status && m_same(row->w.result, result_of(call, c)) &&
            m_same(row->w.error_class, c->error_class) &&
@@ -212,11 +214,13 @@ static bool ended_so(struct m_call *call, const struct m_row *row,
 
 static int do_close_out(struct m_call *call, struct m_row *row, const struct hf_change *c)
 {
-    bool external = row->disposition == HF_EXTERNALLY_OWNED;
-    bool by_holder = c->token && row->status == HF_RUNNING && c->status != HF_ABANDONED;
-    bool by_authority = !c->token && external && row->status == HF_WAITING_EXTERNAL &&
-                        (c->status == HF_DONE || c->status == HF_FAILED ||
-                         c->status == HF_CANCELLED);
+    bool external = row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED;
+    bool by_holder = c->token && row->status == HF_STATUS_RUNNING &&
+                     c->status != HF_STATUS_ABANDONED;
+    bool by_authority = !c->token && external &&
+                        row->status == HF_STATUS_WAITING_EXTERNAL &&
+                        (c->status == HF_STATUS_DONE || c->status == HF_STATUS_FAILED ||
+                         c->status == HF_STATUS_CANCELLED);
     if (!c->token && external && ended_so(call, row, c))
         return 1;
     if (!by_holder && !by_authority)
@@ -233,7 +237,7 @@ static int do_close_out(struct m_call *call, struct m_row *row, const struct hf_
     row->w.result = result;
     row->w.error_class = m_text(call->disk, c->error_class);
     row->w.status_reason = m_text(call->disk, c->reason);
-    if (c->status != HF_DONE && !c->reason)
+    if (c->status != HF_STATUS_DONE && !c->reason)
         row->w.status_reason = c->error_class ? row->w.error_class : row->w.status;
     return 0;
 }
@@ -268,10 +272,11 @@ static int do_cancel(struct m_call *call, struct m_row *row, const struct hf_cha
 {
     if (hf_status_terminal(row->status))
         return no(call, HF_ETRANSITION);
-    bool asks = row->w.session_id || (row->disposition == HF_OWNER_BOUND && !c->token);
-    if (row->status == HF_RUNNING && asks)
+    bool asks = row->w.session_id ||
+                (row->disposition == HF_DISPOSITION_OWNER_BOUND && !c->token);
+    if (row->status == HF_STATUS_RUNNING && asks)
         return record(call, row, &row->w.cancel_request, c, "cancel_requested");
-    m_enter(call, row, HF_CANCELLED,
+    m_enter(call, row, HF_STATUS_CANCELLED,
             (struct m_say_event){ "transition", c->reason, NULL });
     row->w.status_reason = m_text(call->disk, c->reason);
     return 0;
@@ -291,12 +296,13 @@ static bool dedup_taken(const struct model_disk *disk, const struct m_row *row)
 
 static int do_requeue(struct m_call *call, struct m_row *row, const struct hf_change *c)
 {
-    if (!hf_status_terminal(row->status) || row->disposition == HF_EXTERNALLY_OWNED)
+    if (!hf_status_terminal(row->status) ||
+        row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         return no(call, HF_ETRANSITION);
     if (dedup_taken(call->disk, row))
         return no(call, HF_ECONFLICT);
     row->w.generation++;
-    m_enter(call, row, HF_QUEUED,
+    m_enter(call, row, HF_STATUS_QUEUED,
             (struct m_say_event){
                 "requeued", c->reason,
                 m_say(call->disk, "\"generation\":%lld", (long long)row->w.generation) });
@@ -334,15 +340,15 @@ static int do_reschedule(struct m_call *call, struct m_row *row,
 {
     hf_ms at = m_later(call->now, c->timeout_ms);
     struct m_say_event say = { "rescheduled", c->reason, NULL };
-    if (row->status == HF_QUEUED && m_same(row->w.gate, "due")) {
+    if (row->status == HF_STATUS_QUEUED && m_same(row->w.gate, "due")) {
         due_again(call, row, at);
         m_note(call, row, say);
-    } else if (row->status == HF_RETRY_SCHEDULED && at > call->now) {
+    } else if (row->status == HF_STATUS_RETRY_SCHEDULED && at > call->now) {
         row->w.next_retry_at = at;
         row->w.updated_at = call->now;
         m_note(call, row, say);
-    } else if (row->status == HF_RETRY_SCHEDULED) {
-        m_enter(call, row, HF_QUEUED, say);
+    } else if (row->status == HF_STATUS_RETRY_SCHEDULED) {
+        m_enter(call, row, HF_STATUS_QUEUED, say);
         row->w.status_reason = "rescheduled";
     } else {
         return no(call, HF_ETRANSITION);
@@ -365,11 +371,11 @@ static int do_release(struct m_call *call, struct m_row *row, const struct hf_ch
 static int do_ask_abandon(struct m_call *call, struct m_row *row,
                           const struct hf_change *c)
 {
-    bool external = row->disposition == HF_EXTERNALLY_OWNED;
+    bool external = row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED;
     if (hf_status_terminal(row->status) || (!external && !m_bound(row)))
         return no(call, HF_ETRANSITION);
     int rc = record(call, row, &row->w.abandon_request, c, "abandon_requested");
-    if (rc == 0 && row->status == HF_RUNNING)
+    if (rc == 0 && row->status == HF_STATUS_RUNNING)
         row->check_at = call->lease_now; /* the next sweep looks */
     return rc;
 }
@@ -387,12 +393,12 @@ static int do_resume(struct m_call *call, struct m_row *row, const struct hf_cha
             return rc;
         taker.nonce = fresh;
     }
-    if (row->status == HF_RUNNING && c->owner && c->nonce &&
+    if (row->status == HF_STATUS_RUNNING && c->owner && c->nonce &&
         row->lease_store == call->disk->incarnation && m_same(row->w.owner, c->owner) &&
         m_same(row->w.owner_incarnation, taker.incarnation) &&
         m_same(row->nonce, c->nonce))
         return 1;
-    if (!m_waits(row) || row->disposition == HF_EXTERNALLY_OWNED)
+    if (!m_waits(row) || row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         return no(call, HF_ETRANSITION);
     bool own = c->owner && m_same(row->w.owner, c->owner) &&
                m_same(row->w.owner_incarnation, taker.incarnation);
@@ -404,7 +410,7 @@ static int do_resume(struct m_call *call, struct m_row *row, const struct hf_cha
     if (c->owner) {
         m_acquire(call, row, &taker, say);
     } else {
-        m_enter(call, row, HF_QUEUED, say);
+        m_enter(call, row, HF_STATUS_QUEUED, say);
         row->w.status_reason = m_text(call->disk, c->reason ? c->reason : "resumed");
     }
     row->w.resume_payload = m_text(call->disk, c->payload);
@@ -477,18 +483,19 @@ static int apply(struct m_call *call, const struct hf_change *change,
         return rc;
     enum hf_status before = row->status;
     rc = verbs[change->verb](call, row, change);
-    if (rc == 0 && before == HF_RUNNING && row->status != before)
+    if (rc == 0 && before == HF_STATUS_RUNNING && row->status != before)
         row->crashes = row->crashed_at = 0;
     if (rc == 0 && change->token && row->status != before) {
         row->settled_token = m_text(call->disk, change->token);
         row->settled_verb = settlement(call, change);
     }
-    bool waited = before == HF_WAITING_USER || before == HF_WAITING_EXTERNAL;
-    if (rc == 0 && row->w.session_id && waited && row->status == HF_CANCELLED)
+    bool waited = before == HF_STATUS_WAITING_USER ||
+                  before == HF_STATUS_WAITING_EXTERNAL;
+    if (rc == 0 && row->w.session_id && waited && row->status == HF_STATUS_CANCELLED)
         m_cancel_waiting(call, row);
     if (rc == 0 && row->w.session_id && !hf_status_terminal(row->status))
         m_session_nudge(call, row->w.session_id,
-                        row->status == HF_RUNNING ? row->w.cancel_request : NULL);
+                        row->status == HF_STATUS_RUNNING ? row->w.cancel_request : NULL);
     m_lanes(call->disk);
     return rc;
 }
@@ -508,7 +515,7 @@ static int change_all(struct m_call *call, const struct hf_change *changes, size
         if (rc < 0)
             continue;
         item->work.work_id = row->w.work_id;
-        if (changes[i].verb == HF_VERB_RESUME && row->status == HF_RUNNING)
+        if (changes[i].verb == HF_VERB_RESUME && row->status == HF_STATUS_RUNNING)
             item->token = m_token(call->disk, row);
     }
     if (!(flags & HF_ALL_OR_NONE) || !first)
@@ -644,7 +651,7 @@ int m_renew_all(struct hf_store *store, const struct hf_caller *who,
         hf_ms active = row->w.active_at ? row->w.active_at : row->w.started_at;
         bool fresh = !renew->fresh_within_ms ||
                      active >= call.now - renew->fresh_within_ms;
-        if (row->status != HF_RUNNING || row->w.session_id ||
+        if (row->status != HF_STATUS_RUNNING || row->w.session_id ||
             row->lease_store != call.disk->incarnation ||
             !m_same(row->w.owner, renew->owner) || !fresh ||
             (renew->incarnation && !m_same(row->w.owner_incarnation, renew->incarnation)))

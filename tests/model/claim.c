@@ -12,7 +12,7 @@ static bool too_late(const struct m_call *call, const struct m_row *row)
 static bool wanted(const struct m_call *call, const struct hf_claim *claim,
                    const struct m_row *row)
 {
-    if (row->status != HF_QUEUED || row->w.gate || too_late(call, row) ||
+    if (row->status != HF_STATUS_QUEUED || row->w.gate || too_late(call, row) ||
         !m_same(row->w.queue, claim->queue ? claim->queue : "default"))
         return false;
     for (size_t i = 0; i < claim->kind_count; i++) {
@@ -45,7 +45,8 @@ static void answer_with(struct m_call *call, struct hf_answer *answer,
 static bool mine(const struct m_call *call, const struct m_row *row,
                  const struct m_taker *taker)
 {
-    return row->status == HF_RUNNING && row->lease_store == call->disk->incarnation &&
+    return row->status == HF_STATUS_RUNNING &&
+           row->lease_store == call->disk->incarnation &&
            m_same(row->w.owner, taker->owner) &&
            m_same(row->w.owner_incarnation, taker->incarnation);
 }
@@ -123,12 +124,14 @@ static int enter_again(struct m_call *call, const struct hf_claim *claim,
 /* Would a sweep make the row claimable now? Then it is done here. */
 static void help_along(struct m_call *call, struct m_row *row)
 {
-    bool lapsed = row->status == HF_RUNNING && row->disposition == HF_RERUNNABLE &&
+    bool lapsed = row->status == HF_STATUS_RUNNING &&
+                  row->disposition == HF_DISPOSITION_RERUNNABLE &&
                   call->lease_now >= row->w.lease_expires_at &&
                   row->w.failures + 1 < row->w.max_attempts && !too_late(call, row);
-    bool due = row->status == HF_QUEUED && m_same(row->w.gate, "due") &&
+    bool due = row->status == HF_STATUS_QUEUED && m_same(row->w.gate, "due") &&
                call->now >= row->w.due_at && !too_late(call, row);
-    bool retry = row->status == HF_RETRY_SCHEDULED && call->now >= row->w.next_retry_at;
+    bool retry = row->status == HF_STATUS_RETRY_SCHEDULED &&
+                 call->now >= row->w.next_retry_at;
     if (lapsed || due || retry) {
         (void)m_sweep_row(call, row); /* what it is called does not matter here */
         m_lanes(call->disk);
@@ -148,9 +151,9 @@ static int by_id(struct m_call *call, const struct hf_claim *claim,
     if (mine(call, row, taker))
         return enter_again(call, claim, taker, row, answer);
     help_along(call, row);
-    if (row->status == HF_RUNNING)
+    if (row->status == HF_STATUS_RUNNING)
         return hf_fail_plain(call->err, HF_EHELD);
-    if (row->status != HF_QUEUED || row->w.gate || too_late(call, row))
+    if (row->status != HF_STATUS_QUEUED || row->w.gate || too_late(call, row))
         return hf_fail_plain(call->err, HF_ETRANSITION);
     m_acquire(call, row, taker, (struct m_say_event){ .type = "claimed" });
     m_lanes(call->disk);

@@ -61,9 +61,9 @@ static struct m_row *existing(struct m_call *call, const struct hf_new *r,
 
 static const char *unfit(const struct hf_new *r, enum hf_disposition disposition)
 {
-    if (disposition == HF_OWNER_BOUND && r->exec_timeout_ms)
+    if (disposition == HF_DISPOSITION_OWNER_BOUND && r->exec_timeout_ms)
         return "exec_timeout_ms";
-    if (disposition != HF_EXTERNALLY_OWNED)
+    if (disposition != HF_DISPOSITION_EXTERNALLY_OWNED)
         return NULL;
     if (r->lane_key || r->limit_key || r->rate_key || r->fair_key || r->delay_ms ||
         r->due_at || r->start_timeout_ms || r->exec_timeout_ms)
@@ -113,11 +113,11 @@ static void fix_policy(struct m_call *call, struct m_row *row, const struct hf_n
     w->disposition = hf_disposition_word(row->disposition);
     w->close_rule = m_text(call->disk,
                            r->close_rule ? r->close_rule : policy->close_rule);
-    if (row->disposition == HF_EXTERNALLY_OWNED)
+    if (row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         return;
     w->start_timeout_ms = r->start_timeout_ms ? r->start_timeout_ms
                                               : policy->start_timeout_ms;
-    if (row->disposition != HF_OWNER_BOUND)
+    if (row->disposition != HF_DISPOSITION_OWNER_BOUND)
         w->exec_timeout_ms = r->exec_timeout_ms ? r->exec_timeout_ms
                                                 : policy->exec_timeout_ms;
 }
@@ -130,15 +130,15 @@ static void be_born(struct m_call *call, struct m_row *row, const struct hf_new 
                                      (long long)row->w.max_attempts,
                                      r->detached ? "\n\"detached\":true" : "") };
     if (r->detached) {
-        m_enter(call, row, HF_DONE, say);
+        m_enter(call, row, HF_STATUS_DONE, say);
         row->w.status_reason = "detached";
-    } else if (row->disposition == HF_EXTERNALLY_OWNED) {
-        m_enter(call, row, HF_WAITING_EXTERNAL, say);
+    } else if (row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED) {
+        m_enter(call, row, HF_STATUS_WAITING_EXTERNAL, say);
         row->w.waiting_kind = "external";
         row->w.waiting_ref = m_text(call->disk, r->ref);
         row->w.status_reason = "waiting_external";
     } else {
-        m_enter(call, row, HF_QUEUED, say);
+        m_enter(call, row, HF_STATUS_QUEUED, say);
         if (row->w.start_timeout_ms)
             row->w.deadline_at = m_later(due_at, row->w.start_timeout_ms);
         if (due_at > call->now) {
@@ -207,7 +207,7 @@ int m_create_one(struct m_call *call, const struct hf_new *request,
     memcpy(row->asked, asked, sizeof(asked));
     copy_request(call, row, request);
     fix_policy(call, row, request, &policy);
-    if (row->disposition != HF_EXTERNALLY_OWNED && !request->detached)
+    if (row->disposition != HF_DISPOSITION_EXTERNALLY_OWNED && !request->detached)
         row->w.limit_name = limit_of(call, row, request);
     be_born(call, row, request);
     m_lanes(call->disk);
@@ -224,7 +224,7 @@ static void charge(struct m_call *call, const struct hf_new *request)
     struct hf_policy policy = policy_of(call, request);
     enum hf_disposition disposition = request->disposition ? request->disposition
                                                            : policy.disposition;
-    if (disposition == HF_EXTERNALLY_OWNED || request->detached)
+    if (disposition == HF_DISPOSITION_EXTERNALLY_OWNED || request->detached)
         return;
     copy_request(call, &ghost, request);
     if (ghost.w.due_at > call->now)

@@ -168,7 +168,7 @@ int m_amnesty(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
     for (size_t i = 0; i < call.disk->rows.count; i++) {
         struct m_row *row = &call.disk->rows.at[i];
         hf_ms expires = row->w.lease_expires_at, ttl = row->w.lease_ttl_ms;
-        bool ours = row->status == HF_RUNNING && !row->w.session_id &&
+        bool ours = row->status == HF_STATUS_RUNNING && !row->w.session_id &&
                     row->lease_store == call.disk->incarnation;
         if (!ours || !kept_from_renewing(&call, expires, ttl, stalled_ms))
             continue;

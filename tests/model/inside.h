@@ -520,11 +520,11 @@ int m_session_unknown(struct hf_store *store, const struct hf_caller *who,
                       struct hf_err *err);
 int m_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
                  struct hf_lease_info *ret_info, struct hf_err *err);
-int m_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
+int m_lease_renew(struct hf_store *store, enum hf_leased leased, const char *key,
                   const char *token, struct hf_lease_info *ret_info, struct hf_err *err);
-int m_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
+int m_lease_release(struct hf_store *store, enum hf_leased leased, const char *key,
                     const char *token, struct hf_err *err);
-int m_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
+int m_lease_look(struct hf_store *store, enum hf_leased leased, const char *key,
                  struct hf_lease_info *ret_info, struct hf_err *err);
 
 #endif

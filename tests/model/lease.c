@@ -86,10 +86,10 @@ static struct m_session *held_by(struct m_call *call, const char *key, const cha
     return s;
 }
 
-int m_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
+int m_lease_renew(struct hf_store *store, enum hf_leased leased, const char *key,
                   const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
 {
-    (void)lane;
+    (void)leased;
     struct m_call call = m_begin(store, NULL, err);
     struct m_session *s = held_by(&call, key, token);
     if (!s || s->expires_at <= call.lease_now)
@@ -100,10 +100,10 @@ int m_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
     return 0;
 }
 
-int m_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
+int m_lease_release(struct hf_store *store, enum hf_leased leased, const char *key,
                     const char *token, struct hf_err *err)
 {
-    (void)lane;
+    (void)leased;
     struct m_call call = m_begin(store, NULL, err);
     struct m_session *s = held_by(&call, key, token);
     if (!s)
@@ -112,10 +112,10 @@ int m_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
     return 0;
 }
 
-int m_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
+int m_lease_look(struct hf_store *store, enum hf_leased leased, const char *key,
                  struct hf_lease_info *ret_info, struct hf_err *err)
 {
-    (void)lane;
+    (void)leased;
     struct m_call call = m_begin(store, NULL, err);
     const struct m_session *s = m_session_of(call.disk, key);
     if (!s)

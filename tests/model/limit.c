@@ -60,7 +60,7 @@ bool m_before(const struct m_row *a, const struct m_row *b)
 
 static bool is_open(const struct m_row *row)
 {
-    return row->status == HF_QUEUED && !row->w.gate;
+    return row->status == HF_STATUS_QUEUED && !row->w.gate;
 }
 
 static bool waits_for_limit(const struct m_row *row)
@@ -216,7 +216,7 @@ static int64_t grant(struct m_call *call, struct m_limit *limit, int64_t back)
 
 static bool has_place(const struct m_row *row)
 {
-    return is_open(row) || row->status == HF_RUNNING;
+    return is_open(row) || row->status == HF_STATUS_RUNNING;
 }
 
 /* Limits of rows that have changed. Their buckets filled beside what was reserved until now. */
@@ -275,7 +275,7 @@ void m_limits_claimed(struct m_call *call)
         int64_t started = 0;
         for (size_t k = 0; k < disk->rows.count; k++) {
             struct m_row *row = &disk->rows.at[k];
-            if (row->status == HF_RUNNING && row->open &&
+            if (row->status == HF_STATUS_RUNNING && row->open &&
                 m_same(row->w.limit_name, limit->name)) {
                 row->open = false;
                 started++;

@@ -151,17 +151,18 @@ struct m_row *m_find(struct model_disk *disk, const char *id, int *ret_code)
 
 bool m_waits(const struct m_row *row)
 {
-    return row->status == HF_WAITING_USER || row->status == HF_WAITING_EXTERNAL;
+    return row->status == HF_STATUS_WAITING_USER ||
+           row->status == HF_STATUS_WAITING_EXTERNAL;
 }
 
 bool m_bound(const struct m_row *row)
 {
-    return row->disposition == HF_OWNER_BOUND && row->w.first_started_at != 0;
+    return row->disposition == HF_DISPOSITION_OWNER_BOUND && row->w.first_started_at != 0;
 }
 
 hf_ms m_act_at(const struct m_row *row)
 {
-    bool graced = row->disposition == HF_EXPIRE;
+    bool graced = row->disposition == HF_DISPOSITION_EXPIRE;
     return m_later(row->w.lease_expires_at, graced ? row->grace_ms : 0);
 }
 
@@ -249,7 +250,7 @@ void m_enter(struct m_call *call, struct m_row *row, enum hf_status to,
 {
     const char *from = row->w.status;
     bool later = !from && row->w.due_at > call->now;
-    if (to == HF_QUEUED && row->status != HF_QUEUED && !later)
+    if (to == HF_STATUS_QUEUED && row->status != HF_STATUS_QUEUED && !later)
         m_fair_come(call, row);
     row->status = to;
     row->w.status = hf_status_word(to);
@@ -263,7 +264,7 @@ void m_enter(struct m_call *call, struct m_row *row, enum hf_status to,
     row->w.escalate_at = 0;
     row->w.updated_at = call->now;
     release(row);
-    if (to == HF_QUEUED) {
+    if (to == HF_STATUS_QUEUED) {
         row->w.due_at = call->now;
         row->w.gate = m_first_gate(row);
         row->entered = row->w.limit_name != NULL;
@@ -287,7 +288,7 @@ void m_acquire(struct m_call *call, struct m_row *row, const struct m_taker *tak
     row->w.attempt_count++;
     row->w.lease_fence++;
     say.facts = m_say(call->disk, "\"ttl_ms\":%lld", (long long)ttl_ms);
-    m_enter(call, row, HF_RUNNING, say);
+    m_enter(call, row, HF_STATUS_RUNNING, say);
     row->w.owner = m_text(call->disk, taker->owner);
     row->w.owner_incarnation = m_text(call->disk, taker->incarnation);
     row->nonce = m_text(call->disk, taker->nonce);
@@ -316,7 +317,7 @@ bool m_lane_runs(const struct model_disk *disk, const struct m_row *row)
 {
     for (size_t i = 0; i < disk->rows.count; i++) {
         const struct m_row *other = &disk->rows.at[i];
-        if (other->seq != row->seq && other->status == HF_RUNNING &&
+        if (other->seq != row->seq && other->status == HF_STATUS_RUNNING &&
             same_lane(other, row))
             return true;
     }
@@ -330,10 +331,10 @@ static bool is_next(const struct model_disk *disk, const struct m_row *row)
         const struct m_row *other = &disk->rows.at[i];
         if (other->seq == row->seq || !same_lane(other, row))
             continue;
-        if (other->status == HF_RUNNING)
+        if (other->status == HF_STATUS_RUNNING)
             return false;
-        bool waits_too = other->status == HF_QUEUED && !m_same(other->w.gate, "due") &&
-                         !m_same(other->w.gate, "held");
+        bool waits_too = other->status == HF_STATUS_QUEUED &&
+                         !m_same(other->w.gate, "due") && !m_same(other->w.gate, "held");
         if (waits_too && m_before(other, row))
             return false;
     }
@@ -344,8 +345,8 @@ void m_lanes(struct model_disk *disk)
 {
     for (size_t i = 0; i < disk->rows.count; i++) {
         struct m_row *row = &disk->rows.at[i];
-        if (row->status == HF_QUEUED && row->w.lane_key && !m_same(row->w.gate, "due") &&
-            !m_same(row->w.gate, "held"))
+        if (row->status == HF_STATUS_QUEUED && row->w.lane_key &&
+            !m_same(row->w.gate, "due") && !m_same(row->w.gate, "held"))
             row->w.gate = is_next(disk, row) ? NULL : "lane";
     }
 }

@@ -25,15 +25,15 @@ static void count_row(const struct m_call *call, const struct m_row *row,
     queue->limit += m_same(w->gate, "limit");
     queue->rate += m_same(w->gate, "rate");
     queue->held += m_same(w->gate, "held");
-    queue->running += row->status == HF_RUNNING;
+    queue->running += row->status == HF_STATUS_RUNNING;
     queue->waiting += m_waits(row);
-    queue->retry += row->status == HF_RETRY_SCHEDULED;
+    queue->retry += row->status == HF_STATUS_RETRY_SCHEDULED;
     queue->silent += w->lease_expires_at && w->lease_expires_at <= call->lease_now;
     if (m_same(w->gate, "due"))
         queue->next_due_at = sooner(queue->next_due_at, w->due_at);
-    if (row->status == HF_RETRY_SCHEDULED)
+    if (row->status == HF_STATUS_RETRY_SCHEDULED)
         queue->next_due_at = sooner(queue->next_due_at, w->next_retry_at);
-    if (row->status == HF_QUEUED && !w->gate) {
+    if (row->status == HF_STATUS_QUEUED && !w->gate) {
         queue->claimable++;
         *oldest = sooner(*oldest, w->updated_at > w->due_at ? w->updated_at : w->due_at);
     }
@@ -134,7 +134,7 @@ static struct held_by *holders_of(const struct m_call *call, size_t *ret_count)
     for (size_t i = 0; all && i < disk->rows.count; i++) {
         const struct m_row *row = &disk->rows.at[i];
         size_t h = 0;
-        if (row->status != HF_RUNNING || !counts(call, row))
+        if (row->status != HF_STATUS_RUNNING || !counts(call, row))
             continue;
         while (h < count &&
                !(m_same(all[h].holder.owner, row->w.owner) &&
@@ -185,7 +185,7 @@ int m_ages(struct hf_store *store, const struct hf_caller *who,
         while (age < 5 && call.now - row->w.created_at >= bounds[age])
             age++;
         ret_ages->open[row->status][age]++;
-        if (row->status != HF_RUNNING || !row->w.lease_expires_at)
+        if (row->status != HF_STATUS_RUNNING || !row->w.lease_expires_at)
             continue;
         int part = left <= 0                            ? 3
                    : 3 * left < row->w.lease_ttl_ms     ? 2

@@ -94,8 +94,9 @@ static void draw_new(struct pair *pair, struct dice *dice, struct hf_new *new)
     static const char *const lanes[] = { NULL, NULL, NULL, "lane-1", "lane-2" };
     static const char *const dedups[] = { NULL, NULL, NULL, NULL, "d-1", "d-2" };
     static const enum hf_disposition dispositions[] = {
-        HF_DISPOSITION_NONE, HF_EXPIRE,      HF_RERUNNABLE,
-        HF_RERUNNABLE,       HF_OWNER_BOUND, HF_EXTERNALLY_OWNED
+        HF_DISPOSITION_NONE,        HF_DISPOSITION_EXPIRE,
+        HF_DISPOSITION_RERUNNABLE,  HF_DISPOSITION_RERUNNABLE,
+        HF_DISPOSITION_OWNER_BOUND, HF_DISPOSITION_EXTERNALLY_OWNED
     };
     char name[32];
     *new = (struct hf_new){ .size = sizeof(*new) };
@@ -117,7 +118,7 @@ static void draw_new(struct pair *pair, struct dice *dice, struct hf_new *new)
     new->payload = one_in(dice, 3) ? "{\"n\": 1}" : NULL;
     new->priority = one_in(dice, 2) ? -1 : (int)roll(dice, 10);
     draw_limits(dice, new);
-    if (new->disposition == HF_EXTERNALLY_OWNED && !one_in(dice, 10)) {
+    if (new->disposition == HF_DISPOSITION_EXTERNALLY_OWNED && !one_in(dice, 10)) {
         new->lane_key = new->limit_key = new->rate_key = new->fair_key = NULL;
         new->fair_weight = 0;
         new->detached = false;
@@ -243,13 +244,14 @@ static void draw_token(struct pair *pair, struct dice *dice, const struct pair_u
 
 static void draw_close(struct dice *dice, struct hf_change *c)
 {
-    static const enum hf_status ends[] = { HF_DONE, HF_DONE, HF_FAILED, HF_TIMEOUT,
-                                           HF_CANCELLED };
+    static const enum hf_status ends[] = { HF_STATUS_DONE, HF_STATUS_DONE,
+                                           HF_STATUS_FAILED, HF_STATUS_TIMEOUT,
+                                           HF_STATUS_CANCELLED };
     static const char *const given[] = { "file:a", "file:b" };
     c->status = PICK(dice, ends);
     if (one_in(dice, 3))
         c->reason = "because";
-    if (c->status != HF_DONE && one_in(dice, 2))
+    if (c->status != HF_STATUS_DONE && one_in(dice, 2))
         c->error_class = PICK(dice, classes);
     if (one_in(dice, 3))
         c->summary = "it \"went\" well";
@@ -267,7 +269,7 @@ static void draw_close(struct dice *dice, struct hf_change *c)
 
 static void draw_wait(struct dice *dice, struct hf_change *c)
 {
-    c->status = one_in(dice, 2) ? HF_WAITING_USER : HF_WAITING_EXTERNAL;
+    c->status = one_in(dice, 2) ? HF_STATUS_WAITING_USER : HF_STATUS_WAITING_EXTERNAL;
     c->ref = PICK(dice, refs);
     c->timeout_ms = one_in(dice, 2) ? PICK(dice, spans) : 0;
     if (one_in(dice, 3)) {
@@ -317,9 +319,9 @@ static enum hf_verb some_verb(struct dice *dice, enum hf_status status)
                                             HF_VERB_ABANDON, HF_VERB_REQUEST_ABANDON };
     if (one_in(dice, 4))
         return (enum hf_verb)(1 + roll(dice, HF_VERB_COUNT - 1));
-    if (status == HF_RUNNING)
+    if (status == HF_STATUS_RUNNING)
         return PICK(dice, at_run);
-    if (status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL)
+    if (status == HF_STATUS_WAITING_USER || status == HF_STATUS_WAITING_EXTERNAL)
         return PICK(dice, at_wait);
     if (hf_status_terminal(status))
         return HF_VERB_REQUEUE;
@@ -407,7 +409,7 @@ static void do_change(struct pair *pair, struct dice *dice)
     bool by_ref = n == 1 && drawn[0].of[MODEL].verb == HF_VERB_RESUME && one_in(dice, 2);
     enum hf_status kind = HF_STATUS_NONE;
     if (by_ref && one_in(dice, 2))
-        kind = one_in(dice, 2) ? HF_WAITING_USER : HF_WAITING_EXTERNAL;
+        kind = one_in(dice, 2) ? HF_STATUS_WAITING_USER : HF_STATUS_WAITING_EXTERNAL;
     int codes[SIDES];
     struct hf_answer *answers[SIDES];
     for (int side = 0; side < SIDES; side++) {
@@ -468,11 +470,12 @@ static void close_crowd(struct pair *pair, struct dice *dice, const struct hf_ca
     struct hf_change changes[SIDES][CROWD_MOST * 2];
     struct hf_change end = { .size = sizeof(end), .verb = HF_VERB_CLOSE_OUT };
     size_t n = 0;
-    end.status = one_in(dice, 4) ? HF_FAILED : HF_DONE;
+    end.status = one_in(dice, 4) ? HF_STATUS_FAILED : HF_STATUS_DONE;
     end.summary = one_in(dice, 3) ? "all of them" : NULL;
     for (size_t i = pair->unit_count; i > 0 && n < CROWD_MOST * 2; i--) {
         const struct pair_unit *unit = &pair->units[i - 1];
-        if (status_of(pair, unit->id[MODEL]) != HF_RUNNING || !unit->token[0][MODEL])
+        if (status_of(pair, unit->id[MODEL]) != HF_STATUS_RUNNING ||
+            !unit->token[0][MODEL])
             continue;
         for (int side = 0; side < SIDES; side++) {
             changes[side][n] = end;
@@ -592,7 +595,8 @@ static void do_policy(struct pair *pair, struct dice *dice)
         policy.max_attempts = 1 + (int)roll(dice, 5);
     policy.retry_policy = PICK(dice, retries);
     if (one_in(dice, 4))
-        policy.disposition = one_in(dice, 2) ? HF_RERUNNABLE : HF_OWNER_BOUND;
+        policy.disposition = one_in(dice, 2) ? HF_DISPOSITION_RERUNNABLE
+                                             : HF_DISPOSITION_OWNER_BOUND;
     if (one_in(dice, 12))
         policy.close_rule = "evidence";
     if (one_in(dice, 24))
@@ -664,7 +668,8 @@ static void do_reopen(struct pair *pair, struct dice *dice)
 
 static void do_list(struct pair *pair, struct dice *dice)
 {
-    static const enum hf_status wanted[] = { HF_QUEUED, HF_DONE, HF_FAILED, HF_RUNNING };
+    static const enum hf_status wanted[] = { HF_STATUS_QUEUED, HF_STATUS_DONE,
+                                             HF_STATUS_FAILED, HF_STATUS_RUNNING };
     struct hf_caller who = caller(dice);
     struct hf_filter filter = { .size = sizeof(filter), .limit = 1 + roll(dice, 20) };
     if (one_in(dice, 3)) {
@@ -683,7 +688,8 @@ static void do_list(struct pair *pair, struct dice *dice)
     filter.finished = one_in(dice, 3);
     filter.lane_key = one_in(dice, 8) ? "lane-1" : NULL;
     filter.error_class = one_in(dice, 8) ? PICK(dice, classes) : NULL;
-    filter.disposition = one_in(dice, 8) ? HF_RERUNNABLE : HF_DISPOSITION_NONE;
+    filter.disposition = one_in(dice, 8) ? HF_DISPOSITION_RERUNNABLE
+                                         : HF_DISPOSITION_NONE;
     pair_say(pair, "list limit=%zu statuses=%zu silent=%d newest=%d", filter.limit,
              filter.status_count, filter.silent, filter.newest);
     int codes[SIDES];
@@ -793,19 +799,21 @@ static void do_stats(struct pair *pair, struct dice *dice)
     }
     if (memcmp(&s[MODEL], &s[OTHER], sizeof(s[0])) == 0)
         return;
-    pair_differ(
-        pair,
-        "stats: queued %lld %lld, running %lld %lld, gated %lld %lld, silent "
-        "%lld %lld, lapsing %lld %lld, oldest queued %lld %lld, running %lld "
-        "%lld, deadline %lld %lld, retry %lld %lld",
-        (long long)s[0].by_status[HF_QUEUED], (long long)s[1].by_status[HF_QUEUED],
-        (long long)s[0].by_status[HF_RUNNING], (long long)s[1].by_status[HF_RUNNING],
-        (long long)s[0].gated, (long long)s[1].gated, (long long)s[0].silent,
-        (long long)s[1].silent, (long long)s[0].lapsing, (long long)s[1].lapsing,
-        (long long)s[0].oldest_queued_ms, (long long)s[1].oldest_queued_ms,
-        (long long)s[0].oldest_running_ms, (long long)s[1].oldest_running_ms,
-        (long long)s[0].next_wait_deadline_at, (long long)s[1].next_wait_deadline_at,
-        (long long)s[0].next_retry_at, (long long)s[1].next_retry_at);
+    pair_differ(pair,
+                "stats: queued %lld %lld, running %lld %lld, gated %lld %lld, silent "
+                "%lld %lld, lapsing %lld %lld, oldest queued %lld %lld, running %lld "
+                "%lld, deadline %lld %lld, retry %lld %lld",
+                (long long)s[0].by_status[HF_STATUS_QUEUED],
+                (long long)s[1].by_status[HF_STATUS_QUEUED],
+                (long long)s[0].by_status[HF_STATUS_RUNNING],
+                (long long)s[1].by_status[HF_STATUS_RUNNING], (long long)s[0].gated,
+                (long long)s[1].gated, (long long)s[0].silent, (long long)s[1].silent,
+                (long long)s[0].lapsing, (long long)s[1].lapsing,
+                (long long)s[0].oldest_queued_ms, (long long)s[1].oldest_queued_ms,
+                (long long)s[0].oldest_running_ms, (long long)s[1].oldest_running_ms,
+                (long long)s[0].next_wait_deadline_at,
+                (long long)s[1].next_wait_deadline_at, (long long)s[0].next_retry_at,
+                (long long)s[1].next_retry_at);
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -820,7 +828,7 @@ static void do_lease(struct pair *pair, struct dice *dice)
     memset(info, 0, sizeof(info));
     unsigned what = roll(dice, 4);
     struct hf_lease_claim take = { .size = sizeof(take),
-                                   .lane = HF_LANE_SESSION,
+                                   .leased = HF_LEASED_SESSION,
                                    .key = key,
                                    .owner = PICK(dice, owners),
                                    .incarnation = PICK(dice, incarnations),
@@ -840,10 +848,10 @@ static void do_lease(struct pair *pair, struct dice *dice)
         if (what <= 1)
             codes[side] = hf_lease_take(store, &take, &info[side], NULL);
         else if (what == 2)
-            codes[side] = hf_lease_renew(store, HF_LANE_SESSION, key, token, &info[side],
-                                         NULL);
+            codes[side] = hf_lease_renew(store, HF_LEASED_SESSION, key, token,
+                                         &info[side], NULL);
         else
-            codes[side] = hf_lease_release(store, HF_LANE_SESSION, key, token, NULL);
+            codes[side] = hf_lease_release(store, HF_LEASED_SESSION, key, token, NULL);
     }
     pair_codes(pair, "lease", codes[MODEL], codes[OTHER]);
     if (info[0].fence != info[1].fence || info[0].held != info[1].held ||

@@ -517,7 +517,8 @@ struct extras {
 static void draw_extras(struct dice *dice, struct extras *extras,
                         struct hf_session_commit *commit)
 {
-    static const enum hf_status ends[] = { HF_DONE, HF_DONE, HF_FAILED, HF_CANCELLED };
+    static const enum hf_status ends[] = { HF_STATUS_DONE, HF_STATUS_DONE,
+                                           HF_STATUS_FAILED, HF_STATUS_CANCELLED };
     extras->blob = abc;
     if (one_in(dice, 2))
         extras->blob.bytes = (struct hf_span){ "abc", 3 };

@@ -171,7 +171,7 @@ struct hf_policy m_policy_over(struct model_disk *disk, hf_ms last_ttl_ms,
         .wait_user_ms = 86400000,
         .wait_external_ms = 7200000,
         .max_attempts = 3,
-        .disposition = HF_EXPIRE,
+        .disposition = HF_DISPOSITION_EXPIRE,
     };
     char scope[256];
     lay_over(&all, of_scope(disk, "default"));

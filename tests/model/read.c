@@ -213,8 +213,8 @@ int m_stats(struct hf_store *store, const struct hf_caller *who,
         const struct m_row *row = &call.disk->rows.at[i];
         hf_ms left = row->w.lease_expires_at - call.lease_now;
         bool ours = !who->tenant[0] || m_same(who->tenant, row->w.tenant);
-        bool bad = row->status == HF_FAILED || row->status == HF_TIMEOUT ||
-                   row->status == HF_ABANDONED;
+        bool bad = row->status == HF_STATUS_FAILED || row->status == HF_STATUS_TIMEOUT ||
+                   row->status == HF_STATUS_ABANDONED;
         s.ended_badly += ours && bad && !row->w.acked_at &&
                          row->w.finished_at >= call.now - 3600000;
         if (hf_status_terminal(row->status) ||
@@ -226,9 +226,9 @@ int m_stats(struct hf_store *store, const struct hf_caller *who,
         s.silent += row->w.lease_expires_at && left <= 0;
         s.lapsing += row->w.lease_expires_at && left > 0 &&
                      3 * left < row->w.lease_ttl_ms;
-        if (row->status == HF_QUEUED && !row->w.gate)
+        if (row->status == HF_STATUS_QUEUED && !row->w.gate)
             queued = sooner(queued, row->w.due_at);
-        if (row->status == HF_RUNNING)
+        if (row->status == HF_STATUS_RUNNING)
             started = sooner(started, row->w.started_at);
         if (m_waits(row))
             s.next_wait_deadline_at = sooner(s.next_wait_deadline_at, row->w.deadline_at);

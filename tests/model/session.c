@@ -57,7 +57,7 @@ struct m_input *m_session_pending(struct model_disk *disk, const struct m_sessio
         struct m_input *input = &disk->inputs.at[i];
         const struct m_row *row = m_row_by_seq(disk, input->seq);
         if (m_same(input->session_id, s->s.session_id) && !input->turn_id && row &&
-            row->status == HF_QUEUED && m_same(row->w.gate, "lane"))
+            row->status == HF_STATUS_QUEUED && m_same(row->w.gate, "lane"))
             return input;
     }
     return NULL;
@@ -178,7 +178,7 @@ void m_input_back(struct m_call *call, struct m_row *row, const char *gate,
                   struct m_say_event say)
 {
     hf_ms due_at = row->w.due_at; /* it keeps its age */
-    m_enter(call, row, HF_QUEUED, say);
+    m_enter(call, row, HF_STATUS_QUEUED, say);
     row->w.due_at = due_at;
     row->w.gate = gate;
 }
@@ -277,7 +277,7 @@ static struct m_row *add_unit(struct m_call *call, const struct hf_session_send 
         .created_at = call->now,
     };
     m_enter(
-        call, row, HF_QUEUED,
+        call, row, HF_STATUS_QUEUED,
         (struct m_say_event){ "work_created", NULL,
                               m_say(disk, "={\"session_id\":\"%s\"}", r->session_id) });
     return row;

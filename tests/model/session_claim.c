@@ -30,7 +30,7 @@ static void start(struct m_call *call, struct m_row *row, const struct m_session
     const char *event = m_waits(row) ? "resumed" : "claimed";
     row->w.attempt_count++;
     row->w.lease_fence++;
-    m_enter(call, row, HF_RUNNING,
+    m_enter(call, row, HF_STATUS_RUNNING,
             (struct m_say_event){
                 event, NULL, m_say(call->disk, "\"fence\":%lld", (long long)s->fence) });
     pin(call, row, s);
@@ -149,10 +149,10 @@ static enum claimed with_turn(struct m_call *call, struct m_session *s,
     struct m_turn *turn = m_turn_open(call->disk, s);
     struct m_row *row = m_row_by_seq(call->disk, turn->seq);
     bool ended = row && turn->step > 0 &&
-                 (row->status == HF_CANCELLED || row->status == HF_TIMEOUT);
-    bool starts = row && (row->status == HF_QUEUED || m_waits(row));
+                 (row->status == HF_STATUS_CANCELLED || row->status == HF_STATUS_TIMEOUT);
+    bool starts = row && (row->status == HF_STATUS_QUEUED || m_waits(row));
     bool lost = ended && !taken->live && taken->was.nonce && count_crash(call, turn, row);
-    if (!row || lost || (!starts && !ended && row->status != HF_RUNNING)) {
+    if (!row || lost || (!starts && !ended && row->status != HF_STATUS_RUNNING)) {
         s->fence = taken->was.fence; /* it was not claimed */
         turn->finished_at = call->now;
         end_turn(call, s);

@@ -196,7 +196,7 @@ static int check(struct m_call *call, const struct hf_session_commit *c,
         return rc;
     if (s->s.head_revision != c->head_revision || s->s.record_count != c->record_count)
         return hf_fail(call->err, HF_EHEADMOVED, "head_revision", "moved");
-    if (c->status == HF_DONE && s->s.cancel_request)
+    if (c->status == HF_STATUS_DONE && s->s.cancel_request)
         return hf_fail(call->err, HF_ECANCELASKED, "status", "a cancel was asked for");
     if (!turn || !m_same(s->s.turn_id, c->turn_id))
         return hf_fail(call->err, HF_ESUPERSEDED, "turn_id", "not open");
@@ -229,7 +229,7 @@ static int check_parts(struct m_call *call, const struct hf_session_commit *c,
         return row->status == c->status
                    ? 0
                    : hf_fail(call->err, HF_ESUPERSEDED, "turn_id", "it ended otherwise");
-    if (!row || row->status != HF_RUNNING || !m_same(row->nonce, s->nonce) ||
+    if (!row || row->status != HF_STATUS_RUNNING || !m_same(row->nonce, s->nonce) ||
         row->session_fence != s->fence)
         return hf_fail(call->err, HF_ESUPERSEDED, "turn_id", "not this claim's");
     return 0;
@@ -278,7 +278,7 @@ static void end_input(struct m_call *call, const struct hf_session_commit *c,
     if (hf_status_terminal(row->status))
         return; /* it ended while the turn waited */
     m_enter(call, row, c->status, (struct m_say_event){ "close_out", NULL, NULL });
-    row->w.status_reason = c->status == HF_DONE ? NULL : row->w.status;
+    row->w.status_reason = c->status == HF_STATUS_DONE ? NULL : row->w.status;
     row->settled_token = m_text(call->disk, c->token);
     row->settled_verb = "close_out";
     row->crashes = row->crashed_at = 0;
@@ -387,7 +387,7 @@ int m_session_hand_back(struct hf_store *store, const struct hf_caller *who,
         return rc;
     const struct m_turn *turn = m_turn_open(call.disk, s);
     struct m_row *row = turn ? m_row_by_seq(call.disk, turn->seq) : NULL;
-    if (row && row->status == HF_RUNNING && m_same(row->nonce, s->nonce) &&
+    if (row && row->status == HF_STATUS_RUNNING && m_same(row->nonce, s->nonce) &&
         row->session_fence == s->fence) {
         const char *reason = back->reason ? back->reason : "handed_back";
         m_input_back(&call, row, "lane",

@@ -21,7 +21,7 @@ static enum m_swept rerun(struct m_call *call, struct m_row *row)
         row->crashes = 0;
     }
     bool held = ++row->crashes >= 5 && left;
-    m_enter(call, row, left ? HF_QUEUED : HF_FAILED,
+    m_enter(call, row, left ? HF_STATUS_QUEUED : HF_STATUS_FAILED,
             (struct m_say_event){
                 "transition", NULL,
                 m_say(call->disk, "\"failures\":%lld", (long long)row->w.failures) });
@@ -42,7 +42,7 @@ static enum m_swept time_out_running(struct m_call *call, struct m_row *row,
     row->w.failures++;
     bool retries = row->w.failures < row->w.max_attempts &&
                    m_retry_allows(row->w.retry_policy, reason, true);
-    m_enter(call, row, retries ? HF_RETRY_SCHEDULED : HF_TIMEOUT,
+    m_enter(call, row, retries ? HF_STATUS_RETRY_SCHEDULED : HF_STATUS_TIMEOUT,
             (struct m_say_event){ retries ? "retry_scheduled" : "timeout_marked", NULL,
                                   m_say(call->disk, "\"reason\":\"%s\"", reason) });
     if (retries)
@@ -56,7 +56,7 @@ static enum m_swept time_out_running(struct m_call *call, struct m_row *row,
 static enum m_swept time_out_idle(struct m_call *call, struct m_row *row,
                                   const char *reason)
 {
-    m_enter(call, row, HF_TIMEOUT,
+    m_enter(call, row, HF_STATUS_TIMEOUT,
             (struct m_say_event){ "timeout_marked", NULL,
                                   m_say(call->disk, "\"reason\":\"%s\"", reason) });
     row->w.status_reason = reason;
@@ -66,7 +66,7 @@ static enum m_swept time_out_idle(struct m_call *call, struct m_row *row,
 static enum m_swept abandon(struct m_call *call, struct m_row *row)
 {
     m_enter(
-        call, row, HF_ABANDONED,
+        call, row, HF_STATUS_ABANDONED,
         (struct m_say_event){ "transition", NULL, "\"writer\":\"reconciled_request\"" });
     row->w.status_reason = "reconciled_request";
     return M_ABANDONED;
@@ -76,7 +76,7 @@ static enum m_swept sweep_running(struct m_call *call, struct m_row *row)
 {
     bool lapsed = call->lease_now >= m_act_at(row);
     bool looked = call->lease_now >= row->check_at;
-    if (row->disposition == HF_OWNER_BOUND) {
+    if (row->disposition == HF_DISPOSITION_OWNER_BOUND) {
         if (!looked)
             return M_NOTHING;
         if (!lapsed) {
@@ -90,7 +90,7 @@ static enum m_swept sweep_running(struct m_call *call, struct m_row *row)
     }
     if (passed(row->w.deadline_at, call->now))
         return time_out_running(call, row, "exec_timeout");
-    if (lapsed && row->disposition == HF_RERUNNABLE)
+    if (lapsed && row->disposition == HF_DISPOSITION_RERUNNABLE)
         return rerun(call, row);
     if (lapsed)
         return time_out_running(call, row, "heartbeat_timeout");
@@ -159,7 +159,7 @@ static enum m_swept escalate(struct m_call *call, struct m_row *row)
 
 static enum m_swept sweep_waiting(struct m_call *call, struct m_row *row)
 {
-    bool external = row->disposition == HF_EXTERNALLY_OWNED;
+    bool external = row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED;
     if ((external || m_bound(row)) && row->w.abandon_request)
         return abandon(call, row);
     if (passed(row->w.escalate_at, call->now))
@@ -180,14 +180,15 @@ enum m_swept m_sweep_row(struct m_call *call, struct m_row *row)
 {
     if (row->w.session_id)
         return M_NOTHING; /* the next lease of its session takes it up */
-    if (row->status == HF_RUNNING)
+    if (row->status == HF_STATUS_RUNNING)
         return sweep_running(call, row);
-    if (row->status == HF_QUEUED)
+    if (row->status == HF_STATUS_QUEUED)
         return sweep_queued(call, row);
     if (m_waits(row))
         return sweep_waiting(call, row);
-    if (row->status == HF_RETRY_SCHEDULED && call->now >= row->w.next_retry_at) {
-        m_enter(call, row, HF_QUEUED, (struct m_say_event){ .type = "retry_promoted" });
+    if (row->status == HF_STATUS_RETRY_SCHEDULED && call->now >= row->w.next_retry_at) {
+        m_enter(call, row, HF_STATUS_QUEUED,
+                (struct m_say_event){ .type = "retry_promoted" });
         row->w.status_reason = "retry_due";
         return M_PROMOTED;
     }

@@ -91,7 +91,8 @@ static void resume_unit(struct m_call *call, struct m_row *row, const char *mess
 {
     if (!row || !row->w.waiting_kind)
         return;
-    m_enter(call, row, HF_QUEUED, (struct m_say_event){ "resumed", message, NULL });
+    m_enter(call, row, HF_STATUS_QUEUED,
+            (struct m_say_event){ "resumed", message, NULL });
     row->w.status_reason = reason;
 }
 
@@ -229,7 +230,7 @@ bool m_put_away(struct m_call *call, struct m_session *s, const struct m_turn *t
                 const struct hf_session_step *step)
 {
     struct m_row *row = m_row_by_seq(call->disk, turn->seq);
-    bool mine = row && row->status == HF_RUNNING && m_same(row->nonce, s->nonce) &&
+    bool mine = row && row->status == HF_STATUS_RUNNING && m_same(row->nonce, s->nonce) &&
                 row->session_fence == s->fence;
     hf_ms ready_at = s->s.cancel_request ? call->now : 0;
     for (size_t i = 0; i < step->wait_count && !s->s.cancel_request; i++) {
@@ -248,7 +249,7 @@ bool m_put_away(struct m_call *call, struct m_session *s, const struct m_turn *t
     s->s.ready_at = ready_at;
     if (mine && !ready && wait) {
         bool user = m_same(wait->w.kind, "approval");
-        m_enter(call, row, user ? HF_WAITING_USER : HF_WAITING_EXTERNAL,
+        m_enter(call, row, user ? HF_STATUS_WAITING_USER : HF_STATUS_WAITING_EXTERNAL,
                 (struct m_say_event){ "waiting_set", NULL, NULL });
         row->w.status_reason = wait->w.kind;
         row->w.waiting_kind = user ? "user" : "external";
@@ -364,7 +365,7 @@ static void expire(struct m_call *call, struct m_wait *wait)
         return;
     }
     if (row && row->w.waiting_kind) {
-        m_enter(call, row, HF_TIMEOUT,
+        m_enter(call, row, HF_STATUS_TIMEOUT,
                 (struct m_say_event){ "timeout_marked", wait->w.wait_id, NULL });
         row->w.status_reason = "wait_timeout";
     }
@@ -702,7 +703,8 @@ void m_cancel_waiting(struct m_call *call, const struct m_row *row)
 
 static void cancel_unit(struct m_call *call, struct m_row *row, const char *reason)
 {
-    m_enter(call, row, HF_CANCELLED, (struct m_say_event){ "transition", reason, NULL });
+    m_enter(call, row, HF_STATUS_CANCELLED,
+            (struct m_say_event){ "transition", reason, NULL });
     row->w.status_reason = m_text(call->disk, reason ? reason : "cancelled");
 }
 
@@ -747,7 +749,7 @@ int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
             (void)m_waits_end(&call, request->turn_id); /* how many does not matter */
         return 0;
     }
-    if (row->status == HF_QUEUED && !input->turn_id) {
+    if (row->status == HF_STATUS_QUEUED && !input->turn_id) {
         cancel_unit(&call, row, request->reason);
         row->w.cancel_request = "{}";
         *ret_answer = HF_TURN_CANCEL_REQUESTED;

@@ -32,8 +32,8 @@ static void show(struct looking *l, const struct hf_look_row *seen)
 
 static bool bad_end(const struct m_row *row)
 {
-    return row->status == HF_FAILED || row->status == HF_TIMEOUT ||
-           row->status == HF_ABANDONED;
+    return row->status == HF_STATUS_FAILED || row->status == HF_STATUS_TIMEOUT ||
+           row->status == HF_STATUS_ABANDONED;
 }
 
 static bool waits_long(const struct m_call *call, const struct hf_work *w)
@@ -250,7 +250,7 @@ static bool is_served(const struct model_disk *disk, const struct hf_work *w)
         const struct m_row *row = &disk->rows.at[i];
         if (!m_same(row->w.queue, w->queue) || !m_same(row->w.kind, w->kind))
             continue;
-        if (row->status == HF_RUNNING)
+        if (row->status == HF_STATUS_RUNNING)
             return true;
         for (size_t e = 0; e < disk->events.count; e++)
             if (disk->events.at[e].seq == row->seq &&
@@ -287,7 +287,7 @@ static void look_unserved(struct looking *l)
         struct hf_look_row seen = { .count = 0 };
         for (size_t i = 0; i < disk->rows.count; i++) {
             const struct hf_work *w = &disk->rows.at[i].w;
-            if (disk->rows.at[i].status != HF_QUEUED || w->gate ||
+            if (disk->rows.at[i].status != HF_STATUS_QUEUED || w->gate ||
                 !of_tenant(l, w->tenant) || (last && !front_before(last, w)))
                 continue;
             if (!next || front_before(w, next)) {
@@ -356,8 +356,8 @@ static void look_limits(struct looking *l)
             bool lapsed = row->w.lease_expires_at &&
                           row->w.lease_expires_at <= l->call.lease_now;
             hf_ms at = row->w.lease_expires_at + l->call.now - l->call.lease_now;
-            used += row->status == HF_RUNNING ||
-                    (row->status == HF_QUEUED && !row->w.gate);
+            used += row->status == HF_STATUS_RUNNING ||
+                    (row->status == HF_STATUS_QUEUED && !row->w.gate);
             waiting += m_same(row->w.gate, "limit") || m_same(row->w.gate, "rate");
             silent += lapsed;
             if (lapsed && (!since || at < since))

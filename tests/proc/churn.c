@@ -48,7 +48,7 @@ static void make(struct side *side)
                                     .source_id = ids[i],
                                     .kind = "churn",
                                     .priority = -1,
-                                    .disposition = HF_RERUNNABLE };
+                                    .disposition = HF_DISPOSITION_RERUNNABLE };
     }
     must(hf_work_create(side->store, NULL, units, BATCH, HF_BRIEF, &answer, &err),
          "create", &err);
@@ -73,7 +73,7 @@ static void finish(struct side *side)
                                          .verb = HF_VERB_CLOSE_OUT,
                                          .id = item->work.work_id,
                                          .token = item->token,
-                                         .status = HF_DONE };
+                                         .status = HF_STATUS_DONE };
     }
     must(hf_work_change(side->store, NULL, changes, n, HF_BRIEF, &closed, &err),
          "close-out", &err);

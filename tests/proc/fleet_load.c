@@ -84,7 +84,7 @@ static int create(struct worker *w, int n)
                               .source = HF_SOURCE_MANUAL,
                               .source_id = source,
                               .queue = w->name,
-                              .disposition = HF_RERUNNABLE,
+                              .disposition = HF_DISPOSITION_RERUNNABLE,
                               .priority = -1 };
     int rc;
     do
@@ -137,7 +137,7 @@ static int finish(struct worker *w)
                                 .verb = HF_VERB_CLOSE_OUT,
                                 .id = w->id,
                                 .token = w->token,
-                                .status = HF_DONE };
+                                .status = HF_STATUS_DONE };
     int rc;
     do
         rc = hf_work_change(w->store, NULL, &change, 1, HF_ALL_OR_NONE, &answer, &w->err);

@@ -152,7 +152,7 @@ static void describe(const struct hand *hand, int64_t n, char source[40], char l
                                 .queue = QUEUE,
                                 .lane_key = dice(&random, 10) == 0 ? lane : NULL,
                                 .payload = "{\"text\":\"a unit of the hammer\"}",
-                                .disposition = HF_RERUNNABLE,
+                                .disposition = HF_DISPOSITION_RERUNNABLE,
                                 .priority = (int)dice(&random, 10),
                                 .max_attempts = 1000,
                                 .retry_policy = RETRY };
@@ -249,13 +249,14 @@ static struct hf_change choose_end(struct hand *hand, const struct hf_item *item
         change.error_class = "transient_network";
     } else if (side < 24) {
         change.verb = HF_VERB_WAIT;
-        change.status = HF_WAITING_USER;
+        change.status = HF_STATUS_WAITING_USER;
         change.ref = item->work.work_id;
     } else if (side < 30) {
         change.verb = HF_VERB_HAND_BACK;
     } else {
-        static const enum hf_status ends[] = { HF_DONE, HF_DONE, HF_DONE, HF_FAILED,
-                                               HF_CANCELLED };
+        static const enum hf_status ends[] = { HF_STATUS_DONE, HF_STATUS_DONE,
+                                               HF_STATUS_DONE, HF_STATUS_FAILED,
+                                               HF_STATUS_CANCELLED };
         change.verb = HF_VERB_CLOSE_OUT;
         change.status = ends[dice(&hand->random, sizeof(ends) / sizeof(ends[0]))];
     }
@@ -300,7 +301,7 @@ static bool work_some(struct hand *hand, hf_ms wait_ms)
  * so, which is as it should be. */
 static void resume_some(struct hand *hand)
 {
-    enum hf_status waiting = HF_WAITING_USER;
+    enum hf_status waiting = HF_STATUS_WAITING_USER;
     struct hf_filter filter = { .size = sizeof(filter),
                                 .statuses = &waiting,
                                 .status_count = 1,

@@ -116,7 +116,7 @@ static void create(struct hf_store *store, const char *name)
                               .source = HF_SOURCE_MANUAL,
                               .source_id = name,
                               .queue = QUEUE,
-                              .disposition = HF_RERUNNABLE,
+                              .disposition = HF_DISPOSITION_RERUNNABLE,
                               .priority = -1,
                               .max_attempts = 1000 };
     struct hf_answer *answer = NULL;
@@ -161,7 +161,7 @@ static void let_wait(struct hf_store *store, const struct hf_item *item)
     hf_answer_free(change(store, (struct hf_change){ .verb = HF_VERB_WAIT,
                                                      .id = item->work.work_id,
                                                      .token = item->token,
-                                                     .status = HF_WAITING_USER,
+                                                     .status = HF_STATUS_WAITING_USER,
                                                      .ref = REF }));
 }
 
@@ -490,8 +490,8 @@ static void every_reclaim_has_a_proof_that_names_the_killed_process(void **state
         for (size_t i = 0; i < count; i++) {
             const struct hf_event *event = hf_events_at(events, i);
             after = event->event_id;
-            if (!event->to_status || hf_status_of(event->to_status) != HF_QUEUED ||
-                hf_status_of(event->from_status) != HF_RUNNING)
+            if (!event->to_status || hf_status_of(event->to_status) != HF_STATUS_QUEUED ||
+                hf_status_of(event->from_status) != HF_STATUS_RUNNING)
                 continue;
             assert_in_range(found, 0, ROUNDS - 1);
             assert_int_equal(proven_pid(event), killed[found]);
@@ -549,7 +549,7 @@ static void whoever_lives_or_cannot_be_judged_keeps_the_unit(void **state)
         assert_int_equal(hf_work_list(store, NULL, &filter, &rows, NULL), 0);
         assert_int_equal(hf_answer_count(rows), 1);
         const struct hf_work *work = &hf_answer_at(rows, 0)->work;
-        assert_int_equal(hf_status_of(work->status), HF_RUNNING);
+        assert_int_equal(hf_status_of(work->status), HF_STATUS_RUNNING);
         assert_int_equal(work->attempt_count, 1);
         assert_int_equal(work->failures, 0);
         assert_true(work->lease_remaining_ms > 0);

@@ -42,7 +42,7 @@ static void make_units(struct hf_store *store, int number)
                                        .priority = (i + k) % 10,
                                        .max_attempts = 2,
                                        .retry_policy = "{\"initial_backoff_ms\":1}",
-                                       .disposition = HF_RERUNNABLE };
+                                       .disposition = HF_DISPOSITION_RERUNNABLE };
         }
         if (hf_work_create(store, NULL, news, 2, 0, &answer, NULL))
             _exit(2);
@@ -63,7 +63,7 @@ static struct hf_change end_of(const struct hf_item *item, int roll)
         change.error_class = "odd";
     } else {
         change.verb = HF_VERB_CLOSE_OUT;
-        change.status = HF_DONE;
+        change.status = HF_STATUS_DONE;
     }
     return change;
 }

@@ -61,7 +61,7 @@ static struct hf_new request(const struct try *t)
                             .source = HF_SOURCE_MANUAL,
                             .source_id = t->source,
                             .queue = t->queue,
-                            .disposition = HF_RERUNNABLE,
+                            .disposition = HF_DISPOSITION_RERUNNABLE,
                             .priority = -1 };
 }
 
@@ -133,7 +133,7 @@ static void finish(struct try *t)
     hold(t);
     assert_int_equal(
         change(judge, t,
-               (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE }),
+               (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_STATUS_DONE }),
         0);
 }
 
@@ -142,7 +142,7 @@ static void let_wait(struct try *t)
     hold(t);
     assert_int_equal(change(judge, t,
                             (struct hf_change){ .verb = HF_VERB_WAIT,
-                                                .status = HF_WAITING_USER,
+                                                .status = HF_STATUS_WAITING_USER,
                                                 .ref = t->source }),
                      0);
 }
@@ -241,7 +241,7 @@ static int do_wait(struct try *t)
 {
     return change(cut, t,
                   (struct hf_change){ .verb = HF_VERB_WAIT,
-                                      .status = HF_WAITING_USER,
+                                      .status = HF_STATUS_WAITING_USER,
                                       .ref = t->source });
 }
 
@@ -252,8 +252,9 @@ static int do_resume(struct try *t)
 
 static int do_close_out(struct try *t)
 {
-    return change(cut, t,
-                  (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE });
+    return change(
+        cut, t,
+        (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_STATUS_DONE });
 }
 
 static int do_close_many(struct try *t)
@@ -263,7 +264,7 @@ static int do_close_many(struct try *t)
     for (size_t i = 0; i < CROWD; i++)
         ends[i] = (struct hf_change){ .size = sizeof(ends[i]),
                                       .verb = HF_VERB_CLOSE_OUT,
-                                      .status = HF_DONE,
+                                      .status = HF_STATUS_DONE,
                                       .id = t->crowd[i],
                                       .token = t->tokens[i] };
     int rc = hf_work_change(cut, NULL, ends, CROWD, HF_ALL_OR_NONE, &answer, NULL);
@@ -297,7 +298,7 @@ static int do_requeue(struct try *t)
 static int do_lease(struct try *t)
 {
     struct hf_lease_claim wanted = { .size = sizeof(wanted),
-                                     .lane = HF_LANE_SESSION,
+                                     .leased = HF_LEASED_SESSION,
                                      .key = t->source,
                                      .owner = "w",
                                      .incarnation = "boot",
@@ -481,8 +482,9 @@ static void finish_late(const struct try *t, char token[200], const char *when)
 {
     struct try over = *t;
     memcpy(over.token, token, sizeof(over.token));
-    int rc = change(late, &over,
-                    (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE });
+    int rc = change(
+        late, &over,
+        (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_STATUS_DONE });
     if (rc)
         fail_msg("%s, paused %s: the new holder cannot finish: %s", paused_verb->name,
                  when, hf_err_wire(rc));
@@ -574,10 +576,10 @@ static void a_claim_paused_past_its_lease_is_none(void **state)
         rc = paused(&verbs[v], WIRE_READY, by_id ? 2 : 1, &taken, token);
         assert_true(taken);
         assert_int_equal(rc, 0);
-        assert_int_equal(
-            change(cut, &paused_try,
-                   (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE }),
-            HF_ELEASELOST);
+        assert_int_equal(change(cut, &paused_try,
+                                (struct hf_change){ .verb = HF_VERB_CLOSE_OUT,
+                                                    .status = HF_STATUS_DONE }),
+                         HF_ELEASELOST);
         finish_late(&paused_try, token, "after");
         check_trail(&paused_try, "after");
     }
@@ -587,7 +589,7 @@ static void a_session_paused_past_its_lease_is_refused(void **state)
 {
     (void)state;
     struct hf_lease_claim wanted = {
-        .size = sizeof(wanted), .lane = HF_LANE_SESSION, .key = "paused", .owner = "w"
+        .size = sizeof(wanted), .leased = HF_LEASED_SESSION, .key = "paused", .owner = "w"
     };
     struct hf_lease_claim other = wanted;
     struct hf_lease_info mine, theirs, again;
@@ -597,12 +599,12 @@ static void a_session_paused_past_its_lease_is_refused(void **state)
     assert_int_equal(hf_lease_take(late, &other, &theirs, NULL), 0);
     assert_int_equal(theirs.fence, mine.fence + 1);
     assert_int_equal(
-        hf_lease_renew(cut, HF_LANE_SESSION, "paused", mine.token, &again, NULL),
+        hf_lease_renew(cut, HF_LEASED_SESSION, "paused", mine.token, &again, NULL),
         HF_ELEASELOST);
-    assert_int_equal(hf_lease_release(cut, HF_LANE_SESSION, "paused", mine.token, NULL),
+    assert_int_equal(hf_lease_release(cut, HF_LEASED_SESSION, "paused", mine.token, NULL),
                      HF_ELEASELOST);
     assert_int_equal(
-        hf_lease_renew(late, HF_LANE_SESSION, "paused", theirs.token, &again, NULL), 0);
+        hf_lease_renew(late, HF_LEASED_SESSION, "paused", theirs.token, &again, NULL), 0);
 }
 
 static int setup(void **state)

@@ -165,7 +165,7 @@ static int commit(struct hf_store *store, struct talk *t, bool *ret_repeated)
     struct hf_new unit = { .size = sizeof(unit),
                            .source = HF_SOURCE_MANUAL,
                            .source_id = t->id,
-                           .disposition = HF_RERUNNABLE,
+                           .disposition = HF_DISPOSITION_RERUNNABLE,
                            .priority = -1 };
     uint8_t before[32], after[32];
     chain_after(1, before);
@@ -179,7 +179,7 @@ static int commit(struct hf_store *store, struct talk *t, bool *ret_repeated)
                                         .chain = before,
                                         .records = &records[1],
                                         .added_count = 1,
-                                        .status = HF_DONE,
+                                        .status = HF_STATUS_DONE,
                                         .outcome = "{\"kind\":\"assistant_message\"}",
                                         .blobs = &blob,
                                         .blob_count = 1,

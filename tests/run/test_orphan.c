@@ -90,7 +90,7 @@ static void runner_dies(struct rig *rig, bool claims)
                                .source = HF_SOURCE_MANUAL,
                                .source_id = "one",
                                .kind = HF_RUN_KIND,
-                               .disposition = HF_OWNER_BOUND,
+                               .disposition = HF_DISPOSITION_OWNER_BOUND,
                                .priority = -1 };
         struct hf_claim claim = { .size = sizeof(claim),
                                   .owner = "runner",

@@ -125,7 +125,7 @@ static struct unit create(struct rig *rig, enum hf_disposition disposition)
 /* A new unit that main/incarnation runs; each begins a little later than the one before. */
 static struct unit run(struct rig *rig, const char *incarnation, int pid)
 {
-    struct unit unit = create(rig, HF_RERUNNABLE);
+    struct unit unit = create(rig, HF_DISPOSITION_RERUNNABLE);
     struct hf_answer *answer = NULL;
     rig->later += 5;
     struct hf_claim claim = { .size = sizeof(claim),
@@ -152,8 +152,9 @@ static void change(struct rig *rig, const struct unit *unit, struct hf_change wa
 static void close_out(struct rig *rig, const struct unit *unit)
 {
     change(rig, unit,
-           (struct hf_change){
-               .verb = HF_VERB_CLOSE_OUT, .token = unit->token, .status = HF_DONE });
+           (struct hf_change){ .verb = HF_VERB_CLOSE_OUT,
+                               .token = unit->token,
+                               .status = HF_STATUS_DONE });
 }
 
 static enum hf_status status_of(struct rig *rig, const struct unit *unit)
@@ -263,7 +264,7 @@ static void r31_the_file_holds_what_is_running_and_nothing_secret(void **state)
 static void r34_none_and_nothing_runs_does_nothing(void **state)
 {
     struct rig *rig = *state;
-    (void)create(rig, HF_RERUNNABLE);
+    (void)create(rig, HF_DISPOSITION_RERUNNABLE);
     assert_int_equal(reconcile(rig), HF_POINTER_NOTHING);
     assert_false(exists(rig->path));
 }
@@ -307,7 +308,7 @@ static void r34_an_older_incarnation_without_proof_keeps_its_row_and_loses_the_p
     assert_int_equal(reconcile(rig), HF_POINTER_CLEARED);
     assert_true(rig->report.older_incarnation);
     assert_string_equal(rig->report.named, unit.id);
-    assert_int_equal(status_of(rig, &unit), HF_RUNNING);
+    assert_int_equal(status_of(rig, &unit), HF_STATUS_RUNNING);
     assert_false(exists(rig->path));
 }
 
@@ -320,7 +321,7 @@ static void r34_an_older_incarnation_whose_lease_lapsed_follows_its_disposition(
     rig->later += 120000;
     assert_int_equal(reconcile(rig), HF_POINTER_CLEARED);
     assert_true(rig->report.older_incarnation);
-    assert_int_equal(status_of(rig, &unit), HF_QUEUED);
+    assert_int_equal(status_of(rig, &unit), HF_STATUS_QUEUED);
 }
 
 static void r34_an_older_incarnation_proven_dead_follows_its_disposition(void **state)
@@ -342,7 +343,7 @@ static void r34_an_older_incarnation_proven_dead_follows_its_disposition(void **
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_int_equal(reconcile(rig), HF_POINTER_CLEARED);
     assert_true(rig->report.older_incarnation);
-    assert_int_equal(status_of(rig, &unit), HF_QUEUED);
+    assert_int_equal(status_of(rig, &unit), HF_STATUS_QUEUED);
 }
 
 static void r34_a_row_that_waits_clears_it(void **state)
@@ -353,7 +354,7 @@ static void r34_a_row_that_waits_clears_it(void **state)
     change(rig, &unit,
            (struct hf_change){ .verb = HF_VERB_WAIT,
                                .token = unit.token,
-                               .status = HF_WAITING_USER,
+                               .status = HF_STATUS_WAITING_USER,
                                .ref = "r" });
     assert_int_equal(reconcile(rig), HF_POINTER_CLEARED);
     assert_false(exists(rig->path));
@@ -378,7 +379,7 @@ static void r34_a_row_handed_back_clears_it(void **state)
     change(rig, &unit,
            (struct hf_change){ .verb = HF_VERB_HAND_BACK, .token = unit.token });
     assert_int_equal(reconcile(rig), HF_POINTER_CLEARED);
-    assert_int_equal(status_of(rig, &unit), HF_QUEUED);
+    assert_int_equal(status_of(rig, &unit), HF_STATUS_QUEUED);
 }
 
 static void r34_a_row_to_be_retried_clears_it(void **state)
@@ -389,7 +390,7 @@ static void r34_a_row_to_be_retried_clears_it(void **state)
     change(rig, &unit,
            (struct hf_change){
                .verb = HF_VERB_FAIL, .token = unit.token, .error_class = "rate_limit" });
-    assert_int_equal(status_of(rig, &unit), HF_RETRY_SCHEDULED);
+    assert_int_equal(status_of(rig, &unit), HF_STATUS_RETRY_SCHEDULED);
     assert_int_equal(reconcile(rig), HF_POINTER_CLEARED);
 }
 
@@ -474,7 +475,7 @@ static void r34_another_row_that_is_the_newest_replaces_it(void **state)
 static void a16_the_newest_by_its_start_and_how_many(void **state)
 {
     struct rig *rig = *state;
-    struct unit early = create(rig, HF_RERUNNABLE);
+    struct unit early = create(rig, HF_DISPOSITION_RERUNNABLE);
     struct unit first = run(rig, "i1", 0), second = run(rig, "i1", 0);
     assert_int_equal(reconcile(rig), HF_POINTER_WROTE);
     assert_names(rig, &second, 2);

@@ -93,7 +93,7 @@ static int waiting(void *user, struct hf_job *job)
     change(s, (struct hf_change){ .verb = HF_VERB_WAIT,
                                   .id = hf_job_work(job)->work_id,
                                   .token = hf_job_token(job),
-                                  .status = HF_WAITING_EXTERNAL,
+                                  .status = HF_STATUS_WAITING_EXTERNAL,
                                   .ref = "invoice-1" });
     bump(s, &s->returned, 1);
     return HF_JOB_DONE;

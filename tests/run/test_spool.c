@@ -150,7 +150,7 @@ static void a_line_keeps_every_field_of_a_request(void **state)
                           .reply_ref = "ann@chat",
                           .parent_work_id = "p",
                           .payload = "{\n \"x\" : [1.50, \"\\u0001\"] }",
-                          .disposition = HF_RERUNNABLE,
+                          .disposition = HF_DISPOSITION_RERUNNABLE,
                           .priority = 0,
                           .max_attempts = 7,
                           .retry_policy = "{ \"initial_ms\": 5 }",
@@ -191,7 +191,7 @@ static void a_line_keeps_every_field_of_a_request(void **state)
     assert_string_equal(line.request.source_id, "a\"b");
     assert_string_equal(line.request.payload, all.payload);
     assert_string_equal(line.request.retry_policy, all.retry_policy);
-    assert_int_equal(line.request.disposition, HF_RERUNNABLE);
+    assert_int_equal(line.request.disposition, HF_DISPOSITION_RERUNNABLE);
     assert_int_equal(line.request.priority, 0);
     assert_int_equal(line.request.max_attempts, 7);
     assert_int_equal(line.request.due_at, 1700000000000);
@@ -326,7 +326,7 @@ static void a_request_that_is_refused_keeps_no_other_back(void **state)
                               .wait_ms = 1000 };
     struct hf_caller who = { .size = sizeof(who), .operation_id = "once" };
     struct hf_new never = message("m1");
-    never.disposition = HF_EXTERNALLY_OWNED;
+    never.disposition = HF_DISPOSITION_EXTERNALLY_OWNED;
     never.delay_ms = 5;
     open_store(rig);
     assert_int_equal(hf_spool_append(&spool, &who, &never, &rig->err), 0);
@@ -745,7 +745,7 @@ static void many_threads_may_hand_over_at_once(void **state)
     assert_true(rc == 0 || rc == HF_ENOTFOUND);
     struct hf_stats stats;
     assert_int_equal(hf_work_stats(rig->store, NULL, &stats, &rig->err), 0);
-    assert_int_equal(stats.by_status[HF_QUEUED], 100);
+    assert_int_equal(stats.by_status[HF_STATUS_QUEUED], 100);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

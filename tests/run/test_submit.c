@@ -105,7 +105,7 @@ static struct hf_new request(const char *source_id)
     return (struct hf_new){ .size = sizeof(struct hf_new),
                             .source = HF_SOURCE_MANUAL,
                             .source_id = source_id,
-                            .disposition = HF_RERUNNABLE,
+                            .disposition = HF_DISPOSITION_RERUNNABLE,
                             .priority = -1 };
 }
 
@@ -145,7 +145,7 @@ static void a_unit_goes_its_way_by_submitted_verbs(void **state)
                                .verb = HF_VERB_CLOSE_OUT,
                                .id = taken.id,
                                .token = taken.token,
-                               .status = HF_DONE };
+                               .status = HF_STATUS_DONE };
     submit(world,
            &(struct hf_operation){
                .size = sizeof(struct hf_operation), .change = &close, .n = 1 },
@@ -207,7 +207,7 @@ static void many_callers_each_get_their_own_answers(void **state)
     }
     struct hf_stats stats;
     assert_int_equal(hf_work_stats(world->store, NULL, &stats, &world->err), 0);
-    assert_int_equal(stats.by_status[HF_QUEUED], 2000);
+    assert_int_equal(stats.by_status[HF_STATUS_QUEUED], 2000);
 }
 
 /* Company does not change an answer: the same unit twice is made once, other content is a
@@ -256,7 +256,7 @@ static void a_refused_operation_fails_alone(void **state)
         news[i] = request(ids[i]);
         operations[i] = creation(&news[i], 1);
     }
-    news[4].disposition = HF_OWNER_BOUND;
+    news[4].disposition = HF_DISPOSITION_OWNER_BOUND;
     news[4].exec_timeout_ms = 1000;
     for (int i = 0; i < 10; i++)
         submit(world, &operations[i], &kept[i]);

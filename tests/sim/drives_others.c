@@ -99,7 +99,7 @@ static int end_process(struct drives *d, const struct drives_session *session,
     struct hf_new work = { .size = sizeof(work),
                            .source = HF_SOURCE_MANUAL,
                            .source_id = source,
-                           .disposition = HF_EXTERNALLY_OWNED,
+                           .disposition = HF_DISPOSITION_EXTERNALLY_OWNED,
                            .priority = -1 };
     struct hf_process_new new = { .size = sizeof(new),
                                   .work = &work,
@@ -122,7 +122,7 @@ static int end_process(struct drives *d, const struct drives_session *session,
                                 .verb = HF_VERB_CLOSE_OUT,
                                 .id = turn->process,
                                 .authority = "outside",
-                                .status = HF_DONE };
+                                .status = HF_STATUS_DONE };
     int rc = hf_work_change(d->store, &who, &change, 1, 0, &answer, NULL);
     if (rc == 0)
         rc = hf_answer_at(answer, 0)->code;

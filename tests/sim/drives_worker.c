@@ -148,8 +148,8 @@ static void feed_cancel(struct drives *d, struct drives_worker *w, enum hf_statu
 static void feed_what_is_known(struct drives *d, struct drives_worker *w)
 {
     const char *was = w->loaded->turn->inputs[0].status;
-    enum hf_status status = strcmp(was, "cancelled") == 0 ? HF_CANCELLED
-                            : strcmp(was, "timeout") == 0 ? HF_TIMEOUT
+    enum hf_status status = strcmp(was, "cancelled") == 0 ? HF_STATUS_CANCELLED
+                            : strcmp(was, "timeout") == 0 ? HF_STATUS_TIMEOUT
                                                           : HF_STATUS_NONE;
     if (status || w->loaded->sessions[0].cancel_request)
         feed_cancel(d, w, status);

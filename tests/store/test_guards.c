@@ -1,5 +1,4 @@
-/* The guards in the schema, against plain SQL: what the library refuses, any caller's SQL
- * shell is refused too, on SQLite and on PostgreSQL (R5, R13, R16, R20; rule 16). */
+/* The guards refuse in plain SQL what the library refuses (R5, R13, R16, R20; rule 16). */
 
 #include <dirent.h>
 #include <holdfast/session.h>
@@ -211,14 +210,14 @@ static void claimed(struct world *world, const char *id, char ret_token[300])
 static void external_in_status(struct world *world, enum hf_status status, const char *id)
 {
     struct hf_change request = { .id = id, .status = status };
-    if (status == HF_ABANDONED) {
+    if (status == HF_STATUS_ABANDONED) {
         request.verb = HF_VERB_REQUEST_ABANDON;
         request.reason = "gone";
         request.status = HF_STATUS_NONE;
         change(world, request);
         struct hf_sweep_report report;
         assert_int_equal(hf_work_sweep(world->store, NULL, 0, &report, NULL), 0);
-    } else if (status != HF_WAITING_EXTERNAL) {
+    } else if (status != HF_STATUS_WAITING_EXTERNAL) {
         request.verb = HF_VERB_CLOSE_OUT;
         request.authority = "engine";
         change(world, request);
@@ -232,23 +231,23 @@ static void in_status_of(struct world *world, enum hf_disposition disposition,
     (void)snprintf(name, sizeof(name), "%s %s", hf_disposition_word(disposition),
                    hf_status_word(status));
     made(world, name, disposition, ret_id);
-    if (disposition == HF_EXTERNALLY_OWNED) {
+    if (disposition == HF_DISPOSITION_EXTERNALLY_OWNED) {
         external_in_status(world, status, ret_id);
         return;
     }
-    if (status == HF_QUEUED)
+    if (status == HF_STATUS_QUEUED)
         return;
     claimed(world, ret_id, token);
-    if (status == HF_RUNNING)
+    if (status == HF_STATUS_RUNNING)
         return;
     struct hf_change request = { .id = ret_id, .token = token, .status = status };
-    if (status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL) {
+    if (status == HF_STATUS_WAITING_USER || status == HF_STATUS_WAITING_EXTERNAL) {
         request.verb = HF_VERB_WAIT;
         request.ref = "r";
-    } else if (status == HF_RETRY_SCHEDULED) {
+    } else if (status == HF_STATUS_RETRY_SCHEDULED) {
         request.verb = HF_VERB_FAIL;
         request.error_class = "rate_limit";
-    } else if (status == HF_ABANDONED) {
+    } else if (status == HF_STATUS_ABANDONED) {
         request.verb = HF_VERB_ABANDON;
     } else {
         request.verb = HF_VERB_CLOSE_OUT;
@@ -258,47 +257,49 @@ static void in_status_of(struct world *world, enum hf_disposition disposition,
 
 static void in_status(struct world *world, enum hf_status status, char ret_id[64])
 {
-    in_status_of(world, status == HF_ABANDONED ? HF_OWNER_BOUND : HF_RERUNNABLE, status,
-                 ret_id);
+    bool abandoned = status == HF_STATUS_ABANDONED;
+    in_status_of(world,
+                 abandoned ? HF_DISPOSITION_OWNER_BOUND : HF_DISPOSITION_RERUNNABLE,
+                 status, ret_id);
 }
 
 /* The columns that go with a status, so that only the transition itself can be at fault. */
 static const char *const belonging[HF_STATUS_COUNT] = {
-    [HF_QUEUED] = "",
-    [HF_RUNNING] =
+    [HF_STATUS_QUEUED] = "",
+    [HF_STATUS_RUNNING] =
         ", claim_group = 'n', owner = 'x', lease_expires_at = 9, lease_store = 1, "
         "attempt_count = attempt_count + 1, lease_fence = lease_fence + 1",
-    [HF_WAITING_USER] = ", waiting_kind = 'user', waiting_ref = 'r'",
-    [HF_WAITING_EXTERNAL] = ", waiting_kind = 'external', waiting_ref = 'r'",
-    [HF_RETRY_SCHEDULED] = ", next_retry_at = 9",
-    [HF_DONE] = ", finished_at = 9",
-    [HF_FAILED] = ", finished_at = 9",
-    [HF_TIMEOUT] = ", finished_at = 9",
-    [HF_CANCELLED] = ", finished_at = 9",
-    [HF_ABANDONED] = ", finished_at = 9",
+    [HF_STATUS_WAITING_USER] = ", waiting_kind = 'user', waiting_ref = 'r'",
+    [HF_STATUS_WAITING_EXTERNAL] = ", waiting_kind = 'external', waiting_ref = 'r'",
+    [HF_STATUS_RETRY_SCHEDULED] = ", next_retry_at = 9",
+    [HF_STATUS_DONE] = ", finished_at = 9",
+    [HF_STATUS_FAILED] = ", finished_at = 9",
+    [HF_STATUS_TIMEOUT] = ", finished_at = 9",
+    [HF_STATUS_CANCELLED] = ", finished_at = 9",
+    [HF_STATUS_ABANDONED] = ", finished_at = 9",
 };
 
 /* The design's table: rows from, columns to (q r wu we rs d f t c a). No line: units of this
  * disposition never have the status. */
 static const char *const legal[HF_DISPOSITION_COUNT][HF_STATUS_COUNT] = {
-    [HF_RERUNNABLE] = {
-        [HF_QUEUED] = "-r-----tc-",          [HF_RUNNING] = "q-WXsdftc-",
-        [HF_WAITING_USER] = "qr-----tc-",    [HF_WAITING_EXTERNAL] = "qr-----tc-",
-        [HF_RETRY_SCHEDULED] = "q-------c-", [HF_DONE] = "q---------",
-        [HF_FAILED] = "q---------",          [HF_TIMEOUT] = "q---------",
-        [HF_CANCELLED] = "q---------",
+    [HF_DISPOSITION_RERUNNABLE] = {
+        [HF_STATUS_QUEUED] = "-r-----tc-",          [HF_STATUS_RUNNING] = "q-WXsdftc-",
+        [HF_STATUS_WAITING_USER] = "qr-----tc-",    [HF_STATUS_WAITING_EXTERNAL] = "qr-----tc-",
+        [HF_STATUS_RETRY_SCHEDULED] = "q-------c-", [HF_STATUS_DONE] = "q---------",
+        [HF_STATUS_FAILED] = "q---------",          [HF_STATUS_TIMEOUT] = "q---------",
+        [HF_STATUS_CANCELLED] = "q---------",
     },
-    [HF_OWNER_BOUND] = {
-        [HF_QUEUED] = "-r-----tc-",          [HF_RUNNING] = "--WX-dftca",
-        [HF_WAITING_USER] = "-r------ca",    [HF_WAITING_EXTERNAL] = "-r------ca",
-        [HF_DONE] = "q---------",            [HF_FAILED] = "q---------",
-        [HF_TIMEOUT] = "q---------",         [HF_CANCELLED] = "q---------",
-        [HF_ABANDONED] = "q---------",
+    [HF_DISPOSITION_OWNER_BOUND] = {
+        [HF_STATUS_QUEUED] = "-r-----tc-",          [HF_STATUS_RUNNING] = "--WX-dftca",
+        [HF_STATUS_WAITING_USER] = "-r------ca",    [HF_STATUS_WAITING_EXTERNAL] = "-r------ca",
+        [HF_STATUS_DONE] = "q---------",            [HF_STATUS_FAILED] = "q---------",
+        [HF_STATUS_TIMEOUT] = "q---------",         [HF_STATUS_CANCELLED] = "q---------",
+        [HF_STATUS_ABANDONED] = "q---------",
     },
-    [HF_EXTERNALLY_OWNED] = {
-        [HF_WAITING_EXTERNAL] = "-----df-ca", [HF_DONE] = "----------",
-        [HF_FAILED] = "----------",           [HF_CANCELLED] = "----------",
-        [HF_ABANDONED] = "----------",
+    [HF_DISPOSITION_EXTERNALLY_OWNED] = {
+        [HF_STATUS_WAITING_EXTERNAL] = "-----df-ca", [HF_STATUS_DONE] = "----------",
+        [HF_STATUS_FAILED] = "----------",           [HF_STATUS_CANCELLED] = "----------",
+        [HF_STATUS_ABANDONED] = "----------",
     },
 };
 
@@ -310,13 +311,14 @@ static void try_move(struct world *world, const char *id, bool may, enum hf_stat
                    "UPDATE work_state SET status = '%s'%s%s%s%s%s%s "
                    "WHERE seq = (SELECT seq FROM work_spec WHERE work_id = '%s')",
                    hf_status_word(to), belonging[to], more,
-                   to == HF_RUNNING ? ""
-                                    : ", claim_group = NULL, owner = NULL, "
-                                      "lease_expires_at = NULL, lease_check_at = NULL",
-                   to == HF_WAITING_USER || to == HF_WAITING_EXTERNAL
+                   to == HF_STATUS_RUNNING
+                       ? ""
+                       : ", claim_group = NULL, owner = NULL, "
+                         "lease_expires_at = NULL, lease_check_at = NULL",
+                   to == HF_STATUS_WAITING_USER || to == HF_STATUS_WAITING_EXTERNAL
                        ? ""
                        : ", waiting_kind = NULL, waiting_ref = NULL",
-                   to == HF_RETRY_SCHEDULED ? "" : ", next_retry_at = NULL",
+                   to == HF_STATUS_RETRY_SCHEDULED ? "" : ", next_retry_at = NULL",
                    hf_status_terminal(to) ? "" : ", finished_at = NULL", id);
     if (may)
         allowed(world, sql);
@@ -333,7 +335,7 @@ static void try_moves(struct world *world, enum hf_disposition disposition,
     if (!line)
         return;
     in_status_of(world, disposition, from, id);
-    for (int to = HF_QUEUED; to < HF_STATUS_COUNT; to++)
+    for (int to = HF_STATUS_QUEUED; to < HF_STATUS_COUNT; to++)
         if ((int)from != to)
             try_move(world, id, line[to - 1] != '-', (enum hf_status)to,
                      requeue ? ", generation = generation + 1, failures = 0" : "");
@@ -342,16 +344,16 @@ static void try_moves(struct world *world, enum hf_disposition disposition,
 static void r20_plain_sql_makes_no_illegal_transition(void **state)
 {
     struct world *world = *state;
-    for (int from = HF_QUEUED; from < HF_STATUS_COUNT; from++)
-        try_moves(world, HF_RERUNNABLE, (enum hf_status)from);
+    for (int from = HF_STATUS_QUEUED; from < HF_STATUS_COUNT; from++)
+        try_moves(world, HF_DISPOSITION_RERUNNABLE, (enum hf_status)from);
 }
 
 static void r22_plain_sql_makes_no_transition_that_the_disposition_forbids(void **state)
 {
     struct world *world = *state;
-    for (int from = HF_QUEUED; from < HF_STATUS_COUNT; from++) {
-        try_moves(world, HF_OWNER_BOUND, (enum hf_status)from);
-        try_moves(world, HF_EXTERNALLY_OWNED, (enum hf_status)from);
+    for (int from = HF_STATUS_QUEUED; from < HF_STATUS_COUNT; from++) {
+        try_moves(world, HF_DISPOSITION_OWNER_BOUND, (enum hf_status)from);
+        try_moves(world, HF_DISPOSITION_EXTERNALLY_OWNED, (enum hf_status)from);
     }
     refused(world, "INSERT INTO work_state (seq, due_at, max_attempts, kind, queue, "
                    "updated_at, status, source_system, priority, disposition) VALUES "
@@ -366,7 +368,7 @@ static void plain_sql_sets_no_count_of_an_unfinished_row(void **state)
                                           "failures" };
     static const char *const by[] = { "+ 2", "- 1", "+ 2147483640", "+ 1" };
     struct world *world = *state;
-    for (int status = HF_QUEUED; status <= HF_RETRY_SCHEDULED; status++) {
+    for (int status = HF_STATUS_QUEUED; status <= HF_STATUS_RETRY_SCHEDULED; status++) {
         char id[64], sql[300];
         in_status(world, (enum hf_status)status, id);
         for (size_t i = 0; i < 16; i++) {
@@ -402,7 +404,7 @@ static void a_start_counts_one_attempt_and_one_fence(void **state)
           false },
     };
     char id[64], sql[400];
-    in_status(world, HF_QUEUED, id);
+    in_status(world, HF_STATUS_QUEUED, id);
     for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
         (void)snprintf(sql, sizeof(sql), "%s%s", start, tries[i].counts);
         if (tries[i].may)
@@ -418,8 +420,8 @@ static void no_other_name_of_the_key_changes_it(void **state)
     struct world *world = *state;
     static const char *const names[] = { "rowid", "_rowid_", "oid", "ROWID", "\"OID\"" };
     char one[64], two[64], sql[100];
-    made(world, "one", HF_RERUNNABLE, one);
-    made(world, "two", HF_RERUNNABLE, two);
+    made(world, "one", HF_DISPOSITION_RERUNNABLE, one);
+    made(world, "two", HF_DISPOSITION_RERUNNABLE, two);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         static const char *const tables[] = { "work_state", "work_spec" };
         for (size_t t = 0; t < 2; t++) {
@@ -444,8 +446,8 @@ static void an_event_id_is_the_next_one_and_used_once(void **state)
         "1125899906842625",
     };
     char id[64], sql[300];
-    in_status(world, HF_DONE, id);
-    in_status(world, HF_QUEUED, id);
+    in_status(world, HF_STATUS_DONE, id);
+    in_status(world, HF_STATUS_QUEUED, id);
     for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
         for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
             (void)snprintf(sql, sizeof(sql),
@@ -464,7 +466,7 @@ static void postgres_truncates_nothing(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_DONE, id);
+    in_status(world, HF_STATUS_DONE, id);
     refused(world, "TRUNCATE work_event");
     refused(world, "TRUNCATE work_state");
     refused(world, "TRUNCATE work_spec");
@@ -475,7 +477,7 @@ static void a03_a_requeue_begins_a_generation_or_is_refused(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_DONE, id);
+    in_status(world, HF_STATUS_DONE, id);
     refused(world, "UPDATE work_state SET status = 'queued', finished_at = NULL");
     refused(world, "UPDATE work_state SET status = 'queued', finished_at = NULL, "
                    "generation = generation + 2");
@@ -489,7 +491,7 @@ static void r05_a_row_is_whole_in_every_status(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_QUEUED, id);
+    in_status(world, HF_STATUS_QUEUED, id);
     refused(world, "UPDATE work_state SET status = 'running'");
     refused(world, "UPDATE work_state SET status = 'running', claim_group = 'n'");
     refused(world, "UPDATE work_state SET status = 'running', claim_group = 'n', "
@@ -514,16 +516,16 @@ static void r05_a_row_has_no_more_than_its_status_asks_for(void **state)
                                         "next_retry_at = 9", "finished_at = 9",
                                         "session_fence = 9" };
     struct world *world = *state;
-    for (int status = HF_QUEUED; status < HF_STATUS_COUNT; status++) {
+    for (int status = HF_STATUS_QUEUED; status < HF_STATUS_COUNT; status++) {
         char id[64], sql[300];
         in_status(world, (enum hf_status)status, id);
         for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
-            bool same = (i == 1 && status == HF_WAITING_USER) ||
-                        (i == 2 && status == HF_RETRY_SCHEDULED);
+            bool same = (i == 1 && status == HF_STATUS_WAITING_USER) ||
+                        (i == 2 && status == HF_STATUS_RETRY_SCHEDULED);
             (void)snprintf(sql, sizeof(sql),
                            "UPDATE work_state SET %s WHERE status = '%s'", more[i],
                            hf_status_word((enum hf_status)status));
-            if (same || (i == 0 && status == HF_QUEUED))
+            if (same || (i == 0 && status == HF_STATUS_QUEUED))
                 allowed(world, sql);
             else
                 refused(world, sql);
@@ -619,7 +621,7 @@ static void nothing_runs_without_a_lease_and_nothing_else_has_one(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_RUNNING, id);
+    in_status(world, HF_STATUS_RUNNING, id);
     allowed(world, "UPDATE work_state SET lease_expires_at = lease_expires_at + 1");
     refused(world, "UPDATE work_state SET lease_expires_at = NULL");
     refused(world,
@@ -627,7 +629,7 @@ static void nothing_runs_without_a_lease_and_nothing_else_has_one(void **state)
     refused(world, "UPDATE work_state SET claim_group = NULL");
     refused(world, "UPDATE work_state SET owner = NULL");
     refused(world, "UPDATE work_state SET session_fence = 1");
-    in_status(world, HF_QUEUED, id);
+    in_status(world, HF_STATUS_QUEUED, id);
     refused(world, "UPDATE work_state SET lease_expires_at = 9 WHERE status = 'queued'");
     refused(world, "UPDATE work_state SET owner = 'x' WHERE status = 'queued'");
     refused(world, "UPDATE work_state SET claim_group = 'x' WHERE status = 'queued'");
@@ -637,7 +639,7 @@ static void identity_columns_never_change(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_QUEUED, id);
+    in_status(world, HF_STATUS_QUEUED, id);
     static const char *const columns[] = { "seq",        "tenant",   "source_system",
                                            "kind",       "lane_key", "dedup_key",
                                            "disposition" };
@@ -656,7 +658,7 @@ static void a_fence_never_falls(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_RUNNING, id);
+    in_status(world, HF_STATUS_RUNNING, id);
     refused(world, "UPDATE work_state SET lease_fence = 0");
     refused(world, "UPDATE work_state SET lease_fence = lease_fence + 1");
 }
@@ -665,7 +667,7 @@ static void r16_events_never_change_and_go_only_with_finished_work(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_RUNNING, id);
+    in_status(world, HF_STATUS_RUNNING, id);
     refused(world, "UPDATE work_event SET message = 'forged'");
     refused(world, "UPDATE work_event SET to_status = 'done'");
     refused(world, "DELETE FROM work_event");
@@ -677,10 +679,10 @@ static void only_finished_work_is_deleted_and_only_whole(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_RUNNING, id);
+    in_status(world, HF_STATUS_RUNNING, id);
     refused(world, "DELETE FROM work_state");
     refused(world, "DELETE FROM work_spec");
-    in_status(world, HF_DONE, id);
+    in_status(world, HF_STATUS_DONE, id);
     refused(world, "DELETE FROM work_state WHERE status = 'done'");
     refused(world, "DELETE FROM work_spec WHERE source_id = 'rerunnable done'");
 }
@@ -689,7 +691,7 @@ static void r13_a_finished_row_keeps_its_outcome(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_FAILED, id);
+    in_status(world, HF_STATUS_FAILED, id);
     refused(world, "UPDATE work_state SET result = '{}'");
     refused(world, "UPDATE work_state SET status_reason = 'other'");
     refused(world, "UPDATE work_state SET error_class = 'other'");
@@ -702,7 +704,7 @@ static void r09_a_plain_update_writes_its_event(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_QUEUED, id);
+    in_status(world, HF_STATUS_QUEUED, id);
     done(world, "UPDATE work_state SET status = 'cancelled', finished_at = 9, "
                 "event_type = 'transition'");
     assert_int_equal(counted(world, "SELECT count(*) FROM work_event WHERE from_status = "
@@ -716,7 +718,7 @@ static void every_transition_has_one_event(void **state)
 {
     struct world *world = *state;
     char id[64];
-    in_status(world, HF_DONE, id);
+    in_status(world, HF_STATUS_DONE, id);
     assert_int_equal(counted(world, "SELECT count(*) FROM work_event"), 2);
     done(world, "UPDATE work_state SET status = 'queued', finished_at = NULL, "
                 "generation = generation + 1");
@@ -736,7 +738,7 @@ static void r20_a_unit_is_born_only_as_the_law_says(void **state)
 {
     struct world *world = *state;
     char id[64];
-    made(world, "first", HF_RERUNNABLE, id);
+    made(world, "first", HF_DISPOSITION_RERUNNABLE, id);
     allowed(world, BORN("queued", "", ""));
     allowed(world, BORN("done", ", finished_at", ", 1"));
     refused(world, BORN("failed", ", finished_at", ", 1"));
@@ -756,8 +758,8 @@ static void a_key_that_is_no_lane_and_no_dedup_key_is_not_taken_for_one(void **s
     char one[64], two[64];
     struct hf_err err = { 0 };
     struct hf_answer *answer = NULL;
-    made(world, "alien-1", HF_RERUNNABLE, one);
-    made(world, "alien-2", HF_RERUNNABLE, two);
+    made(world, "alien-1", HF_DISPOSITION_RERUNNABLE, one);
+    made(world, "alien-2", HF_DISPOSITION_RERUNNABLE, two);
     done(world, "CREATE UNIQUE INDEX alien ON work_state (status_reason)"
                 " WHERE status = 'cancelled'");
     change(world, (struct hf_change){ .verb = HF_VERB_CANCEL, .id = one, .reason = "x" });
@@ -810,7 +812,7 @@ static void talked(struct world *world)
                                             .chain = answer->turn->chain,
                                             .records = &record,
                                             .added_count = 1,
-                                            .status = HF_DONE,
+                                            .status = HF_STATUS_DONE,
                                             .outcome = "{}",
                                             .blobs = &blob,
                                             .blob_count = 1,

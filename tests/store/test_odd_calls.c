@@ -66,7 +66,7 @@ static void a_list_that_is_counted_and_not_given(void **state)
                                 .verb = HF_VERB_CLOSE_OUT,
                                 .id = "01234567",
                                 .authority = "ci",
-                                .status = HF_DONE,
+                                .status = HF_STATUS_DONE,
                                 .output_count = 1 };
     refused(r, hf_work_change(r->store, NULL, &change, 1, 0, &r->answer, &r->err),
             "outputs");
@@ -75,7 +75,7 @@ static void a_list_that_is_counted_and_not_given(void **state)
     refused(r, hf_work_change(r->store, NULL, &change, 1, 0, &r->answer, &r->err),
             "evidence");
     struct hf_new bound = unit;
-    bound.disposition = HF_OWNER_BOUND;
+    bound.disposition = HF_DISPOSITION_OWNER_BOUND;
     struct hf_process_new process = { .size = sizeof(process),
                                       .work = &bound,
                                       .identity_kind = "shell",
@@ -116,7 +116,7 @@ static void flags_that_nobody_knows(void **state)
         "flags");
     struct hf_stats stats;
     assert_int_equal(hf_work_stats(r->store, NULL, &stats, &r->err), 0);
-    assert_int_equal(stats.by_status[HF_QUEUED], 0);
+    assert_int_equal(stats.by_status[HF_STATUS_QUEUED], 0);
 }
 
 static void a_job_is_told_of_its_own_fields(void **state)

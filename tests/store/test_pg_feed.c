@@ -78,7 +78,7 @@ static void *claim_and_finish(void *arg)
                                 .verb = HF_VERB_CLOSE_OUT,
                                 .id = item->work.work_id,
                                 .token = item->token,
-                                .status = HF_DONE };
+                                .status = HF_STATUS_DONE };
     rc = hf_work_change(store, NULL, &change, 1, 0, &closed, NULL);
     hf_answer_free(answer);
     if (rc == 0)

@@ -58,7 +58,7 @@ static int changed(struct hf_store *store, const struct held *held, enum hf_verb
                                 .verb = verb,
                                 .id = held->id,
                                 .token = held->token,
-                                .status = verb == HF_VERB_CLOSE_OUT ? HF_DONE
+                                .status = verb == HF_VERB_CLOSE_OUT ? HF_STATUS_DONE
                                                                     : HF_STATUS_NONE };
     int rc = hf_work_change(store, NULL, &change, 1, 0, &answer, NULL);
     if (rc == 0) {
@@ -283,13 +283,13 @@ static void a_sessions_renewal_is_one_statement(void **state)
     struct hf_store *owner = opened(server.url, "one_trip", true);
     struct hf_store *other = opened(server.url, "one_trip", true);
     struct hf_lease_claim claim = {
-        .size = sizeof(claim), .lane = HF_LANE_SESSION, .key = "s", .owner = "o"
+        .size = sizeof(claim), .leased = HF_LEASED_SESSION, .key = "s", .owner = "o"
     };
     make_session(owner, "s");
     assert_int_equal(hf_lease_take(owner, &claim, &info, NULL), 0);
     hf_ms expires_at = info.expires_at;
-    assert_int_equal(hf_lease_renew(other, HF_LANE_SESSION, "s", info.token, &info, NULL),
-                     0);
+    assert_int_equal(
+        hf_lease_renew(other, HF_LEASED_SESSION, "s", info.token, &info, NULL), 0);
     assert_true(info.held && info.expires_at >= expires_at);
     assert_string_equal(info.owner, "o");
     const struct pg *pg = pg_of(sql_store_of(other)->sql);
@@ -361,7 +361,7 @@ static void *take_session(void *arg)
     struct taking *taking = arg;
     struct hf_lease_info info = { 0 };
     struct hf_lease_claim claim = { .size = sizeof(claim),
-                                    .lane = HF_LANE_SESSION,
+                                    .leased = HF_LEASED_SESSION,
                                     .key = taking->id,
                                     .owner = "w",
                                     .ttl_ms = SHORT_MS };
@@ -424,11 +424,12 @@ static void a_session_that_waited_has_its_whole_term_left(void **state)
     struct hf_store *store = opened(server.url, "waited_s", true);
     struct hf_lease_info info = { 0 };
     struct hf_lease_claim first = {
-        .size = sizeof(first), .lane = HF_LANE_SESSION, .key = "s", .owner = "w"
+        .size = sizeof(first), .leased = HF_LEASED_SESSION, .key = "s", .owner = "w"
     };
     make_session(store, "s");
     assert_int_equal(hf_lease_take(store, &first, &info, NULL), 0);
-    assert_int_equal(hf_lease_release(store, HF_LANE_SESSION, "s", info.token, NULL), 0);
+    assert_int_equal(hf_lease_release(store, HF_LEASED_SESSION, "s", info.token, NULL),
+                     0);
     struct taking taking = { .store = store, .id = "s" };
     take_locked("SELECT 1 FROM waited_s.session FOR UPDATE", take_session, &taking);
     hf_store_close(store);
@@ -452,7 +453,7 @@ static void *crowd_a_lane(void *arg)
                                   .source_id = name,
                                   .lane_key = "narrow",
                                   .priority = 9 - i % 10,
-                                  .disposition = HF_RERUNNABLE };
+                                  .disposition = HF_DISPOSITION_RERUNNABLE };
         crowd->rc = hf_work_create(crowd->store, NULL, &request, 1, 0, &answer, NULL);
         if (crowd->rc == 0)
             hf_answer_free(answer);
@@ -493,7 +494,7 @@ static void *want_one(void *arg)
                                   .source_id = name,
                                   .dedup_key = "one",
                                   .priority = -1,
-                                  .disposition = HF_RERUNNABLE };
+                                  .disposition = HF_DISPOSITION_RERUNNABLE };
         crowd->rc = hf_work_create(crowd->store, NULL, &request, 1, 0, &answer, NULL);
         if (crowd->rc == 0)
             hf_answer_free(answer);

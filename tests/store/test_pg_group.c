@@ -62,7 +62,7 @@ static void *finish(void *arg)
                                 .verb = HF_VERB_CLOSE_OUT,
                                 .id = caller->id,
                                 .token = caller->token,
-                                .status = HF_DONE };
+                                .status = HF_STATUS_DONE };
     caller->rc = hf_work_change(caller->store, NULL, &change, 1, HF_BRIEF, &answer, NULL);
     hf_answer_free(answer);
     return NULL;
@@ -285,7 +285,7 @@ static void *commit_talk(void *arg)
                                         .chain = held->turn->chain,
                                         .records = records,
                                         .added_count = talker->records,
-                                        .status = HF_DONE,
+                                        .status = HF_STATUS_DONE,
                                         .outcome = "{}",
                                         .release = true };
     talker->rc = hf_session_commit(talker->store, NULL, &commit, &done, NULL);

@@ -178,7 +178,7 @@ static void create_same(const char *url, bool created)
                                     .source_id = "same",
                                     .priority = -1,
                                     .payload = "{\"n\":1}",
-                                    .disposition = HF_RERUNNABLE };
+                                    .disposition = HF_DISPOSITION_RERUNNABLE };
     assert_int_equal(hf_store_open(url, NULL, &store, &err), 0);
     int rc = hf_work_create(store, NULL, &request, 1, 0, &answer, &err);
     if (rc)
@@ -417,7 +417,7 @@ static void a_standby_is_read_only_and_says_what_to_add(void **state)
                               .source = HF_SOURCE_MANUAL,
                               .source_id = "a",
                               .priority = -1,
-                              .disposition = HF_RERUNNABLE };
+                              .disposition = HF_DISPOSITION_RERUNNABLE };
     assert_int_equal(hf_work_create(store, NULL, &request, 1, 0, &answer, &err),
                      HF_EREADONLY);
     assert_non_null(strstr(err.message, "target_session_attrs"));

@@ -158,7 +158,7 @@ static void a_close_out_is_told_as_it_is_wherever_the_wire_breaks(void **state)
                                   .verb = HF_VERB_CLOSE_OUT,
                                   .id = id,
                                   .token = token,
-                                  .status = HF_DONE };
+                                  .status = HF_STATUS_DONE };
         wire_proxy_arm(proxy, (uint32_t)at + 1, WIRE_BEFORE, WIRE_TO_CLIENT);
         int rc = hf_work_change(store, NULL, &done, 1, HF_BRIEF, &answer, NULL);
         cut = wire_proxy_disarm(proxy);
@@ -269,7 +269,7 @@ static void *close_out(void *arg)
                               .verb = HF_VERB_CLOSE_OUT,
                               .id = closing->id,
                               .token = closing->token,
-                              .status = HF_DONE };
+                              .status = HF_STATUS_DONE };
     closing->rc = hf_work_change(closing->store, NULL, &done, 1, 0, &answer, NULL);
     if (closing->rc == 0) {
         closing->rc = hf_answer_at(answer, 0)->code;

@@ -60,7 +60,7 @@ static void created(struct hf_store *store, const char *name, int count, int pri
                                     .source = HF_SOURCE_MANUAL,
                                     .source_id = ids[i],
                                     .priority = priority,
-                                    .disposition = HF_RERUNNABLE };
+                                    .disposition = HF_DISPOSITION_RERUNNABLE };
     }
     if (hf_work_create(store, NULL, units, (size_t)count, HF_BRIEF, &answer, &err))
         fail_msg("%s", err.message);
@@ -122,7 +122,7 @@ static void worn(struct hf_store *store)
                                              .verb = HF_VERB_CLOSE_OUT,
                                              .id = hf_answer_at(taken, i)->work.work_id,
                                              .token = hf_answer_at(taken, i)->token,
-                                             .status = HF_DONE };
+                                             .status = HF_STATUS_DONE };
         assert_int_equal(
             hf_work_change(store, NULL, changes, BATCH, HF_BRIEF, &closed, NULL), 0);
         hf_answer_free(closed);
@@ -352,7 +352,7 @@ static void created_under_rate(struct hf_store *store, const char *name)
                            .source_id = name,
                            .rate_key = "api",
                            .priority = 3,
-                           .disposition = HF_RERUNNABLE };
+                           .disposition = HF_DISPOSITION_RERUNNABLE };
     assert_int_equal(hf_work_create(store, NULL, &unit, 1, HF_BRIEF, &answer, NULL), 0);
     hf_answer_free(answer);
 }

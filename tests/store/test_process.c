@@ -122,7 +122,7 @@ static void *write_lives(void *arg)
     for (int i = 0; i < EACH; i++) {
         char source_id[40];
         (void)snprintf(source_id, sizeof(source_id), "%d-%d", writer->number, i);
-        struct name p = registered(writer->store, source_id, HF_RERUNNABLE);
+        struct name p = registered(writer->store, source_id, HF_DISPOSITION_RERUNNABLE);
         if (told(writer->store, (struct hf_process_tell){ .what = HF_TELL_OBSERVE,
                                                           .id = p.id,
                                                           .name = "s" }) ||
@@ -268,7 +268,7 @@ static void one_true_wake(struct hf_store *store)
     for (int i = 0; i < ROUNDS; i++) {
         char source_id[40];
         (void)snprintf(source_id, sizeof(source_id), "%d", i);
-        struct name p = registered(store, source_id, HF_RERUNNABLE);
+        struct name p = registered(store, source_id, HF_DISPOSITION_RERUNNABLE);
         struct rival rivals[2] = { { .store = store, .id = p.id },
                                    { .store = store, .id = p.id } };
         race(rivals, (void *(*const[])(void *)){ retarget, end_it }, 2);
@@ -295,7 +295,7 @@ static void told_by_one(struct hf_store *store)
     for (int i = 0; i < ROUNDS; i++) {
         char source_id[40];
         (void)snprintf(source_id, sizeof(source_id), "%d", i);
-        struct name p = registered(store, source_id, HF_RERUNNABLE);
+        struct name p = registered(store, source_id, HF_DISPOSITION_RERUNNABLE);
         struct rival rivals[THREADS];
         void *(*acts[THREADS])(void *);
         for (int k = 0; k < THREADS; k++) {
@@ -336,7 +336,7 @@ static void *await_it(void *arg)
 
 static void bell_of_the_end(struct hf_store *store)
 {
-    struct name p = registered(store, "a", HF_RERUNNABLE);
+    struct name p = registered(store, "a", HF_DISPOSITION_RERUNNABLE);
     struct waiter waiter = { .store = store, .id = p.id };
     pthread_t thread;
     uint32_t topic = hf_topic_of_end(p.id);
@@ -425,7 +425,7 @@ static int registered_again(struct hf_store *store)
                            .source = HF_SOURCE_MANUAL,
                            .source_id = "again",
                            .priority = -1,
-                           .disposition = HF_OWNER_BOUND };
+                           .disposition = HF_DISPOSITION_OWNER_BOUND };
     struct hf_process_new wanted = { .size = sizeof(wanted),
                                      .work = &unit,
                                      .identity_kind = "test",
@@ -488,7 +488,7 @@ static void every_allocation_can_fail(void **state)
     (void)state;
     fail_alloc_init(&fail, 0);
     assert_int_equal(hf_store_open("sqlite::memory:", &options, &life.store, NULL), 0);
-    life.process = registered(life.store, "a", HF_RERUNNABLE);
+    life.process = registered(life.store, "a", HF_DISPOSITION_RERUNNABLE);
     for (life.step = 0; life.step < 8; life.step++) {
         int64_t nth = 0;
         int rc = HF_ENOMEM;

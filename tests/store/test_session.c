@@ -114,7 +114,7 @@ static int committed_with(struct hf_store *store, const struct hf_session_answer
                                         .chain = held->turn->chain,
                                         .records = &record,
                                         .added_count = 1,
-                                        .status = HF_DONE,
+                                        .status = HF_STATUS_DONE,
                                         .outcome = "{}",
                                         .units = units,
                                         .unit_count = count,

@@ -44,7 +44,7 @@ static void commit_turn(struct hf_store *store, const char *text)
         .chain = held->turn->chain,
         .records = &record,
         .added_count = 1,
-        .status = HF_DONE,
+        .status = HF_STATUS_DONE,
         .outcome = "{\"kind\":\"assistant_message\"}",
         .release = true,
     };

@@ -183,7 +183,7 @@ static void a_signal_in_the_middle_of_a_wait_ends_it(void **state)
                                       .work = &unit,
                                       .identity_kind = "shell" };
     struct hf_claim claim = { .size = sizeof(claim), .owner = "ann" };
-    unit.disposition = HF_RERUNNABLE;
+    unit.disposition = HF_DISPOSITION_RERUNNABLE;
     assert_int_equal(hf_process_register(other, NULL, &process, &answer, NULL), 0);
     (void)snprintf(process_id, sizeof(process_id), "%s",
                    hf_answer_at(answer, 0)->work.work_id);
@@ -193,7 +193,7 @@ static void a_signal_in_the_middle_of_a_wait_ends_it(void **state)
                               .verb = HF_VERB_WAIT,
                               .id = process_id,
                               .token = hf_answer_at(answer, 0)->token,
-                              .status = HF_WAITING_EXTERNAL,
+                              .status = HF_STATUS_WAITING_EXTERNAL,
                               .ref = "signal.go" };
     struct hf_answer *waited = NULL;
     place->plan = (struct mortal_plan){ .die_at = 1,

@@ -189,7 +189,7 @@ static void *complete(void *at)
                                         .turn_id = round->turn_id,
                                         .step = round->stepped.step,
                                         .chain = round->stepped.chain,
-                                        .status = HF_DONE,
+                                        .status = HF_STATUS_DONE,
                                         .outcome = "{\"kind\":\"assistant_message\"}",
                                         .release = true };
     (void)pthread_barrier_wait(&racer->round->start);

@@ -50,7 +50,7 @@ static struct hf_new unit(char name[32], const char *prefix, int number, const c
                             .source_id = name,
                             .kind = kind,
                             .queue = queue_of(number),
-                            .disposition = HF_RERUNNABLE };
+                            .disposition = HF_DISPOSITION_RERUNNABLE };
 }
 
 static void create(const char *prefix, int from, size_t count, const char *kind)
@@ -103,7 +103,8 @@ static void settle(size_t count)
                                           .verb = HF_VERB_CLOSE_OUT,
                                           .id = item->work.work_id,
                                           .token = item->token,
-                                          .status = i % 2 ? HF_DONE : HF_FAILED };
+                                          .status = i % 2 ? HF_STATUS_DONE
+                                                          : HF_STATUS_FAILED };
         assert_int_equal(hf_work_change(store, NULL, &change, 1, 0, &done, NULL), 0);
         hf_answer_free(done);
     }
@@ -187,9 +188,11 @@ static void keep_cursor(const char *next, char cursor[200])
 
 static void work_page(const struct draw *draw, char cursor[200], struct seen *seen)
 {
-    static const enum hf_status every[] = { HF_QUEUED,    HF_RUNNING,  HF_RETRY_SCHEDULED,
-                                            HF_DONE,      HF_FAILED,   HF_TIMEOUT,
-                                            HF_CANCELLED, HF_ABANDONED };
+    static const enum hf_status every[] = {
+        HF_STATUS_QUEUED,    HF_STATUS_RUNNING,  HF_STATUS_RETRY_SCHEDULED,
+        HF_STATUS_DONE,      HF_STATUS_FAILED,   HF_STATUS_TIMEOUT,
+        HF_STATUS_CANCELLED, HF_STATUS_ABANDONED
+    };
     const struct hf_filter filter = {
         .size = sizeof(filter),
         .newest = draw->newest,

@@ -33,28 +33,29 @@ static void make_running(struct hf_row *row)
     row->w.holder = "{\"pid\":1}";
     row->w.lease_ttl_ms = RIG_TTL;
     row->w.lease_expires_at = RIG_LEASE_NOW + RIG_TTL;
-    row->grace_ms = row->disposition == HF_EXPIRE ? RIG_GRACE : 0;
+    row->grace_ms = row->disposition == HF_DISPOSITION_EXPIRE ? RIG_GRACE : 0;
     row->lease_check_at = row->w.lease_expires_at + row->grace_ms;
     row->w.started_at = RIG_NOW - 1000;
 }
 
 static void make_waiting(struct hf_row *row)
 {
-    row->w.waiting_kind = row->status == HF_WAITING_USER ? "user" : "external";
+    row->w.waiting_kind = row->status == HF_STATUS_WAITING_USER ? "user" : "external";
     row->w.waiting_ref = "ask-1";
     row->w.status_reason = row->w.status;
-    if (row->disposition == HF_OWNER_BOUND) {
+    if (row->disposition == HF_DISPOSITION_OWNER_BOUND) {
         row->w.owner = "ann";
         row->w.owner_incarnation = "i1";
         row->w.holder = "{\"pid\":1}";
     }
-    if (row->disposition != HF_EXTERNALLY_OWNED)
+    if (row->disposition != HF_DISPOSITION_EXTERNALLY_OWNED)
         row->w.deadline_at = RIG_NOW + 3600000;
 }
 
 struct hf_row rig_row(enum hf_status status, enum hf_disposition disposition)
 {
-    bool begun = status != HF_QUEUED && disposition != HF_EXTERNALLY_OWNED;
+    bool begun = status != HF_STATUS_QUEUED &&
+                 disposition != HF_DISPOSITION_EXTERNALLY_OWNED;
     struct hf_row row = {
         .seq = 1,
         .status = status,
@@ -84,14 +85,14 @@ struct hf_row rig_row(enum hf_status status, enum hf_disposition disposition)
     };
     if (disposition == HF_DISPOSITION_NONE)
         row.w.session_id = "s1";
-    if (disposition == HF_OWNER_BOUND && status != HF_QUEUED &&
-        status != HF_RETRY_SCHEDULED)
+    if (disposition == HF_DISPOSITION_OWNER_BOUND && status != HF_STATUS_QUEUED &&
+        status != HF_STATUS_RETRY_SCHEDULED)
         row.w.first_started_at = RIG_NOW - 1000;
-    if (status == HF_RUNNING)
+    if (status == HF_STATUS_RUNNING)
         make_running(&row);
-    if (status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL)
+    if (status == HF_STATUS_WAITING_USER || status == HF_STATUS_WAITING_EXTERNAL)
         make_waiting(&row);
-    if (status == HF_RETRY_SCHEDULED) {
+    if (status == HF_STATUS_RETRY_SCHEDULED) {
         row.w.next_retry_at = RIG_NOW + 5000;
         row.w.failures = 1;
         row.w.error_class = "transient_network";

@@ -76,8 +76,8 @@ static const char *const names[SCENARIO_UNITS] = { "done",     "waits",     "ret
                                                    "external", "lane-1",    "lane-2" };
 
 static const enum hf_status wanted[SCENARIO_UNITS] = {
-    HF_DONE, HF_DONE,   HF_DONE, HF_DONE, HF_CANCELLED,
-    HF_DONE, HF_FAILED, HF_DONE, HF_DONE,
+    HF_STATUS_DONE, HF_STATUS_DONE,   HF_STATUS_DONE, HF_STATUS_DONE, HF_STATUS_CANCELLED,
+    HF_STATUS_DONE, HF_STATUS_FAILED, HF_STATUS_DONE, HF_STATUS_DONE,
 };
 
 /* Transitions of each when it is all over; creation is one. */
@@ -119,12 +119,12 @@ static int create(struct hf_store *store, int unit, struct seen *ret_seen)
     struct hf_new new = { .size = sizeof(new),
                           .source = HF_SOURCE_MANUAL,
                           .priority = -1,
-                          .disposition = HF_RERUNNABLE,
+                          .disposition = HF_DISPOSITION_RERUNNABLE,
                           .max_attempts = 3 };
     new.source_id = names[unit];
     new.retry_policy = "{\"jitter\":\"none\",\"initial_backoff_ms\":1000}";
     if (unit == EXTERNAL) {
-        new.disposition = HF_EXTERNALLY_OWNED;
+        new.disposition = HF_DISPOSITION_EXTERNALLY_OWNED;
         new.ref = "outside";
     }
     if (unit == LANE_1 || unit == LANE_2)
@@ -176,7 +176,7 @@ static int change(struct hf_store *store, int unit, struct hf_change *change,
 
 static int close_out(struct hf_store *store, int unit, struct seen *seen)
 {
-    struct hf_change c = { .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE };
+    struct hf_change c = { .verb = HF_VERB_CLOSE_OUT, .status = HF_STATUS_DONE };
     c.token = seen->token;
     return change(store, unit, &c, seen);
 }
@@ -191,7 +191,7 @@ static int sweep(struct hf_store *store)
 static int work_on(struct hf_store *store, int unit, struct seen *seen)
 {
     struct hf_change wait = { .verb = HF_VERB_WAIT,
-                              .status = HF_WAITING_USER,
+                              .status = HF_STATUS_WAITING_USER,
                               .ref = "word" };
     struct hf_change failed = { .verb = HF_VERB_FAIL,
                                 .error_class = "transient_network" };
@@ -219,12 +219,12 @@ static int step(struct hf_store *store, int unit, struct seen *ret_seen)
     struct hf_change cancel = { .verb = HF_VERB_CANCEL, .reason = "no" };
     struct hf_change requeue = { .verb = HF_VERB_REQUEUE, .reason = "again" };
     struct hf_change outside = { .verb = HF_VERB_CLOSE_OUT,
-                                 .status = HF_FAILED,
+                                 .status = HF_STATUS_FAILED,
                                  .authority = "engine" };
     int rc = create(store, unit, ret_seen);
     if (rc)
         return rc;
-    if (ret_seen->status == HF_DONE && unit == AGAIN && ret_seen->generation == 0)
+    if (ret_seen->status == HF_STATUS_DONE && unit == AGAIN && ret_seen->generation == 0)
         return change(store, unit, &requeue, ret_seen);
     if (hf_status_terminal(ret_seen->status))
         return 1;
@@ -234,9 +234,9 @@ static int step(struct hf_store *store, int unit, struct seen *ret_seen)
         rc = tell(store, ret_seen);
         return rc ? rc : change(store, unit, &outside, ret_seen);
     }
-    if (ret_seen->status == HF_WAITING_USER)
+    if (ret_seen->status == HF_STATUS_WAITING_USER)
         return change(store, unit, &resume, ret_seen);
-    if (ret_seen->status == HF_RETRY_SCHEDULED) {
+    if (ret_seen->status == HF_STATUS_RETRY_SCHEDULED) {
         world->wall += 1001;
         return sweep(store);
     }
@@ -307,9 +307,9 @@ static int session(struct hf_store *store)
     if (rc == 0)
         rc = hf_lease_take(store, &take_it, &info, NULL);
     if (rc == 0)
-        rc = hf_lease_renew(store, HF_LANE_SESSION, "s", info.token, &info, NULL);
+        rc = hf_lease_renew(store, HF_LEASED_SESSION, "s", info.token, &info, NULL);
     if (rc == 0)
-        rc = hf_lease_release(store, HF_LANE_SESSION, "s", info.token, NULL);
+        rc = hf_lease_release(store, HF_LEASED_SESSION, "s", info.token, NULL);
     return rc;
 }
 

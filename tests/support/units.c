@@ -8,7 +8,7 @@ struct hf_new plain_unit(const char *name)
                             .source = HF_SOURCE_MANUAL,
                             .source_id = name,
                             .priority = -1,
-                            .disposition = HF_RERUNNABLE };
+                            .disposition = HF_DISPOSITION_RERUNNABLE };
 }
 
 void make_unit(struct hf_store *store, const char *name)

@@ -254,7 +254,7 @@ static void holders_verbs_need_a_token(void **state)
                                           HF_VERB_HAND_BACK, HF_VERB_ABANDON };
     for (size_t i = 0; i < COUNT(verbs); i++) {
         struct hf_change change = rig_change(verbs[i]);
-        change.status = HF_DONE;
+        change.status = HF_STATUS_DONE;
         assert_change(&change, HF_EINVAL, "token");
         change.token = "secret";
         assert_change(&change, HF_EINVAL, "token");
@@ -373,7 +373,7 @@ static void event_payloads_hold_at_the_limit(void **state)
 static struct hf_change good_wait(void)
 {
     struct hf_change change = rig_held(HF_VERB_WAIT);
-    change.status = HF_WAITING_USER;
+    change.status = HF_STATUS_WAITING_USER;
     change.ref = "ask-1";
     return change;
 }
@@ -395,7 +395,7 @@ static void a_wait_needs_a_reference_and_sane_times(void **state)
     } while (0)
     BAD(ref, NULL, "ref");
     BAD(ref, "", "ref");
-    BAD(status, HF_DONE, "status");
+    BAD(status, HF_STATUS_DONE, "status");
     BAD(status, HF_STATUS_NONE, "status");
     BAD(timeout_ms, -1, "timeout_ms");
     BAD(timeout_ms, INT64_MAX, "timeout_ms");
@@ -411,7 +411,7 @@ static void a_wait_needs_a_reference_and_sane_times(void **state)
 static struct hf_change good_close(void)
 {
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_DONE;
+    change.status = HF_STATUS_DONE;
     return change;
 }
 
@@ -426,8 +426,8 @@ static void a_close_out_has_a_terminal_status_and_one_proof_of_right(void **stat
         bad.member = value;                                                              \
         assert_change(&bad, HF_EINVAL, field);                                           \
     } while (0)
-    BAD(status, HF_RUNNING, "status");
-    BAD(status, HF_WAITING_USER, "status");
+    BAD(status, HF_STATUS_RUNNING, "status");
+    BAD(status, HF_STATUS_WAITING_USER, "status");
     BAD(status, (enum hf_status)99, "status");
     BAD(authority, "github", "authority"); /* next to the token */
     BAD(token, NULL, "token");
@@ -436,7 +436,7 @@ static void a_close_out_has_a_terminal_status_and_one_proof_of_right(void **stat
     BAD(timeout_ms, 5, "status");
     BAD(reviewer, "", "reviewer");
 #undef BAD
-    change.status = HF_FAILED;
+    change.status = HF_STATUS_FAILED;
     change.error_class = "validation";
     assert_change(&change, 0, NULL);
     change.error_class = "";
@@ -494,12 +494,12 @@ static void a_resume_names_a_row_or_a_reference(void **state)
     assert_change(&change, HF_EINVAL, "ref"); /* both */
     change.id = NULL;
     assert_change(&change, 0, NULL);
-    change.status = HF_WAITING_USER;
+    change.status = HF_STATUS_WAITING_USER;
     assert_change(&change, 0, NULL);
-    change.status = HF_RUNNING;
+    change.status = HF_STATUS_RUNNING;
     assert_change(&change, HF_EINVAL, "status");
     change = rig_change(HF_VERB_RESUME);
-    change.status = HF_WAITING_USER; /* nothing to narrow */
+    change.status = HF_STATUS_WAITING_USER; /* nothing to narrow */
     assert_change(&change, HF_EINVAL, "status");
     change.status = HF_STATUS_NONE;
     change.id = NULL;
@@ -583,7 +583,7 @@ static void the_hash_is_of_the_request_as_typed(void **state)
     DIFFERS(parent_work_id, "p");
     DIFFERS(payload, "null");
     DIFFERS(payload_ref, "b");
-    DIFFERS(disposition, HF_EXPIRE);
+    DIFFERS(disposition, HF_DISPOSITION_EXPIRE);
     DIFFERS(priority, 3);
     DIFFERS(max_attempts, 3);
     DIFFERS(retry_policy, "{}");

@@ -33,10 +33,10 @@ static void the_least_request_gets_every_default(void **state)
     assert_string_equal(row.w.kind, "work");
     assert_string_equal(row.w.queue, "default");
     assert_int_equal(row.w.priority, 3);
-    assert_int_equal(row.status, HF_QUEUED);
+    assert_int_equal(row.status, HF_STATUS_QUEUED);
     assert_string_equal(row.w.status, "queued");
     assert_null(row.w.gate);
-    assert_int_equal(row.disposition, HF_EXPIRE);
+    assert_int_equal(row.disposition, HF_DISPOSITION_EXPIRE);
     assert_string_equal(row.w.disposition, "expire");
     assert_int_equal(row.w.max_attempts, 3);
     assert_int_equal(row.w.attempt_count, 0);
@@ -83,26 +83,26 @@ static void policy_fills_what_the_request_leaves_open(void **state)
 {
     struct rig *rig = *state;
     struct hf_new request = rig_new();
-    rig->policy.disposition = HF_RERUNNABLE;
+    rig->policy.disposition = HF_DISPOSITION_RERUNNABLE;
     rig->policy.max_attempts = 5;
     rig->policy.start_timeout_ms = 1000;
     rig->policy.exec_timeout_ms = 2000;
     rig->policy.close_rule = "evidence";
     struct hf_row row = made(rig, &request);
-    assert_int_equal(row.disposition, HF_RERUNNABLE);
+    assert_int_equal(row.disposition, HF_DISPOSITION_RERUNNABLE);
     assert_int_equal(row.w.max_attempts, 5);
     assert_int_equal(row.w.start_timeout_ms, 1000);
     assert_int_equal(row.w.exec_timeout_ms, 2000);
     assert_string_equal(row.w.close_rule, "evidence");
     assert_int_equal(row.w.deadline_at, RIG_NOW + 1000);
 
-    request.disposition = HF_EXPIRE;
+    request.disposition = HF_DISPOSITION_EXPIRE;
     request.max_attempts = 9;
     request.start_timeout_ms = 70;
     request.exec_timeout_ms = 80;
     request.close_rule = "reviewer";
     row = made(rig, &request);
-    assert_int_equal(row.disposition, HF_EXPIRE);
+    assert_int_equal(row.disposition, HF_DISPOSITION_EXPIRE);
     assert_int_equal(row.w.max_attempts, 9);
     assert_int_equal(row.w.start_timeout_ms, 70);
     assert_int_equal(row.w.exec_timeout_ms, 80);
@@ -123,7 +123,7 @@ static void the_event_says_whether_the_request_set_anything(void **state)
         request.member = value;                                                          \
         assert_non_null(strstr(made(rig, &request).note, "\"from\":\"request\""));       \
     } while (0)
-    SETS(disposition, HF_EXPIRE);
+    SETS(disposition, HF_DISPOSITION_EXPIRE);
     SETS(max_attempts, 3);
     SETS(retry_policy, "{}");
     SETS(start_timeout_ms, 1);
@@ -186,11 +186,11 @@ static void an_externally_owned_row_is_born_waiting(void **state)
 {
     struct rig *rig = *state;
     struct hf_new request = rig_new();
-    request.disposition = HF_EXTERNALLY_OWNED;
+    request.disposition = HF_DISPOSITION_EXTERNALLY_OWNED;
     rig->policy.start_timeout_ms = 1000;
     rig->policy.exec_timeout_ms = 1000;
     struct hf_row row = made(rig, &request);
-    assert_int_equal(row.status, HF_WAITING_EXTERNAL);
+    assert_int_equal(row.status, HF_STATUS_WAITING_EXTERNAL);
     assert_string_equal(row.w.waiting_kind, "external");
     assert_null(row.w.waiting_ref);
     assert_int_equal(row.w.deadline_at, 0);
@@ -208,7 +208,8 @@ static void what_never_runs_takes_no_timing(void **state)
 {
     struct rig *rig = *state;
     struct hf_new base = rig_new();
-    rig->policy.disposition = HF_EXTERNALLY_OWNED; /* by policy, so only core can tell */
+    rig->policy.disposition =
+        HF_DISPOSITION_EXTERNALLY_OWNED; /* by policy, so only core can tell */
     struct hf_new request = base;
     request.delay_ms = 1;
     not_made(rig, &request, "delay_ms");
@@ -230,7 +231,7 @@ static void time_alone_never_ends_owner_bound(void **state)
 {
     struct rig *rig = *state;
     struct hf_new request = rig_new();
-    request.disposition = HF_OWNER_BOUND;
+    request.disposition = HF_DISPOSITION_OWNER_BOUND;
     request.exec_timeout_ms = 1000;
     not_made(rig, &request, "exec_timeout_ms");
     request.exec_timeout_ms = 0;
@@ -247,16 +248,17 @@ static void a_detached_command_is_born_done(void **state)
     struct hf_new request = rig_new();
     request.detached = true;
     struct hf_row row = made(rig, &request);
-    assert_int_equal(row.status, HF_DONE);
+    assert_int_equal(row.status, HF_STATUS_DONE);
     assert_int_equal(row.w.finished_at, RIG_NOW);
     assert_string_equal(row.w.status_reason, "detached");
     assert_string_equal(row.event_type, "work_created");
     assert_string_equal(row.note, "{\"detached\":true,\"disposition\":\"expire\","
                                   "\"from\":\"policy\",\"max_attempts\":3}");
-    request.disposition = HF_EXTERNALLY_OWNED; /* nothing here will ever run it */
+    request.disposition =
+        HF_DISPOSITION_EXTERNALLY_OWNED; /* nothing here will ever run it */
     row = made(rig, &request);
-    assert_int_equal(row.status, HF_DONE);
-    assert_int_equal(row.disposition, HF_EXTERNALLY_OWNED);
+    assert_int_equal(row.status, HF_STATUS_DONE);
+    assert_int_equal(row.disposition, HF_DISPOSITION_EXTERNALLY_OWNED);
 }
 
 static void everything_asked_for_is_in_the_row(void **state)

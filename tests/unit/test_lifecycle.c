@@ -113,7 +113,7 @@ static void no_edge_has_a_verb_of_its_own_making(void **state)
             known += hf_same(verb_edges[v].verb, hf_edges[i].verb);
         assert_int_equal(known, 1);
     }
-    assert_false(hf_edge_legal(HF_QUEUED, HF_RUNNING, "finish"));
+    assert_false(hf_edge_legal(HF_STATUS_QUEUED, HF_STATUS_RUNNING, "finish"));
 }
 
 static void only_a_requeue_leaves_a_terminal_status(void **state)
@@ -123,9 +123,9 @@ static void only_a_requeue_leaves_a_terminal_status(void **state)
         if (hf_status_terminal(hf_edges[i].from))
             assert_string_equal(hf_edges[i].verb, "requeue");
     }
-    assert_false(hf_edge_legal(HF_DONE, HF_RUNNING, NULL));
-    assert_false(hf_edge_legal(HF_FAILED, HF_WAITING_USER, NULL));
-    assert_false(hf_edge_legal(HF_TIMEOUT, HF_DONE, NULL));
+    assert_false(hf_edge_legal(HF_STATUS_DONE, HF_STATUS_RUNNING, NULL));
+    assert_false(hf_edge_legal(HF_STATUS_FAILED, HF_STATUS_WAITING_USER, NULL));
+    assert_false(hf_edge_legal(HF_STATUS_TIMEOUT, HF_STATUS_DONE, NULL));
 }
 
 struct event_case {
@@ -137,26 +137,26 @@ static void exactly_one_event_type_carries_a_transition(void **state)
 {
     (void)state;
     static const struct event_case cases[] = {
-        { HF_STATUS_NONE, HF_QUEUED, "create", "work_created" },
-        { HF_STATUS_NONE, HF_DONE, "create", "work_created" },
-        { HF_QUEUED, HF_RUNNING, "claim", "claimed" },
-        { HF_RUNNING, HF_WAITING_USER, "wait", "waiting_set" },
-        { HF_WAITING_USER, HF_QUEUED, "resume", "resumed" },
-        { HF_WAITING_EXTERNAL, HF_RUNNING, "resume", "resumed" },
-        { HF_RUNNING, HF_DONE, "close_out", "close_out" },
-        { HF_RUNNING, HF_TIMEOUT, "close_out", "close_out" },
-        { HF_WAITING_EXTERNAL, HF_DONE, "complete", "close_out" },
-        { HF_RUNNING, HF_RETRY_SCHEDULED, "fail", "retry_scheduled" },
-        { HF_RUNNING, HF_RETRY_SCHEDULED, "sweep", "retry_scheduled" },
-        { HF_RUNNING, HF_FAILED, "fail", "transition" },
-        { HF_RETRY_SCHEDULED, HF_QUEUED, "sweep", "retry_promoted" },
-        { HF_RUNNING, HF_TIMEOUT, "sweep", "timeout_marked" },
-        { HF_QUEUED, HF_TIMEOUT, "sweep", "timeout_marked" },
-        { HF_DONE, HF_QUEUED, "requeue", "requeued" },
-        { HF_RUNNING, HF_QUEUED, "hand_back", "transition" },
-        { HF_RUNNING, HF_QUEUED, "sweep", "transition" },
-        { HF_QUEUED, HF_CANCELLED, "cancel", "transition" },
-        { HF_RUNNING, HF_ABANDONED, "drain", "transition" },
+        { HF_STATUS_NONE, HF_STATUS_QUEUED, "create", "work_created" },
+        { HF_STATUS_NONE, HF_STATUS_DONE, "create", "work_created" },
+        { HF_STATUS_QUEUED, HF_STATUS_RUNNING, "claim", "claimed" },
+        { HF_STATUS_RUNNING, HF_STATUS_WAITING_USER, "wait", "waiting_set" },
+        { HF_STATUS_WAITING_USER, HF_STATUS_QUEUED, "resume", "resumed" },
+        { HF_STATUS_WAITING_EXTERNAL, HF_STATUS_RUNNING, "resume", "resumed" },
+        { HF_STATUS_RUNNING, HF_STATUS_DONE, "close_out", "close_out" },
+        { HF_STATUS_RUNNING, HF_STATUS_TIMEOUT, "close_out", "close_out" },
+        { HF_STATUS_WAITING_EXTERNAL, HF_STATUS_DONE, "complete", "close_out" },
+        { HF_STATUS_RUNNING, HF_STATUS_RETRY_SCHEDULED, "fail", "retry_scheduled" },
+        { HF_STATUS_RUNNING, HF_STATUS_RETRY_SCHEDULED, "sweep", "retry_scheduled" },
+        { HF_STATUS_RUNNING, HF_STATUS_FAILED, "fail", "transition" },
+        { HF_STATUS_RETRY_SCHEDULED, HF_STATUS_QUEUED, "sweep", "retry_promoted" },
+        { HF_STATUS_RUNNING, HF_STATUS_TIMEOUT, "sweep", "timeout_marked" },
+        { HF_STATUS_QUEUED, HF_STATUS_TIMEOUT, "sweep", "timeout_marked" },
+        { HF_STATUS_DONE, HF_STATUS_QUEUED, "requeue", "requeued" },
+        { HF_STATUS_RUNNING, HF_STATUS_QUEUED, "hand_back", "transition" },
+        { HF_STATUS_RUNNING, HF_STATUS_QUEUED, "sweep", "transition" },
+        { HF_STATUS_QUEUED, HF_STATUS_CANCELLED, "cancel", "transition" },
+        { HF_STATUS_RUNNING, HF_STATUS_ABANDONED, "drain", "transition" },
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         assert_string_equal(hf_edge_event(cases[i].from, cases[i].to, cases[i].verb),
@@ -166,8 +166,8 @@ static void exactly_one_event_type_carries_a_transition(void **state)
 static void words_go_both_ways(void **state)
 {
     (void)state;
-    assert_string_equal(hf_status_word(HF_WAITING_EXTERNAL), "waiting_external");
-    assert_int_equal(hf_status_of("waiting_external"), HF_WAITING_EXTERNAL);
+    assert_string_equal(hf_status_word(HF_STATUS_WAITING_EXTERNAL), "waiting_external");
+    assert_int_equal(hf_status_of("waiting_external"), HF_STATUS_WAITING_EXTERNAL);
     for (int i = 1; i < HF_STATUS_COUNT; i++)
         assert_int_equal(hf_status_of(hf_status_word((enum hf_status)i)), i);
     for (int i = 1; i < HF_SOURCE_COUNT; i++)
@@ -199,12 +199,14 @@ static void unknown_words_and_values_are_none(void **state)
 static void five_statuses_are_terminal(void **state)
 {
     (void)state;
-    static const enum hf_status terminal[] = { HF_DONE, HF_FAILED, HF_TIMEOUT,
-                                               HF_CANCELLED, HF_ABANDONED };
-    static const enum hf_status open[] = { HF_STATUS_NONE,      HF_QUEUED,
-                                           HF_RUNNING,          HF_WAITING_USER,
-                                           HF_WAITING_EXTERNAL, HF_RETRY_SCHEDULED,
-                                           HF_STATUS_COUNT };
+    static const enum hf_status terminal[] = { HF_STATUS_DONE, HF_STATUS_FAILED,
+                                               HF_STATUS_TIMEOUT, HF_STATUS_CANCELLED,
+                                               HF_STATUS_ABANDONED };
+    static const enum hf_status open[] = {
+        HF_STATUS_NONE,         HF_STATUS_QUEUED,           HF_STATUS_RUNNING,
+        HF_STATUS_WAITING_USER, HF_STATUS_WAITING_EXTERNAL, HF_STATUS_RETRY_SCHEDULED,
+        HF_STATUS_COUNT
+    };
     for (size_t i = 0; i < COUNT(terminal); i++)
         assert_true(hf_status_terminal(terminal[i]));
     for (size_t i = 0; i < COUNT(open); i++)

@@ -26,7 +26,7 @@ static void the_built_in_policy_is_the_design(void **state)
     assert_int_equal(policy->exec_timeout_ms, 0);
     assert_int_equal(policy->max_attempts, 3);
     assert_null(policy->retry_policy);
-    assert_int_equal(policy->disposition, HF_EXPIRE);
+    assert_int_equal(policy->disposition, HF_DISPOSITION_EXPIRE);
     assert_null(policy->close_rule);
     struct hf_err err;
     assert_int_equal(hf_policy_check(policy, &err), 0);
@@ -42,12 +42,12 @@ static void the_narrower_scope_wins_field_by_field(void **state)
     kind.max_attempts = 5;
     kind.exec_timeout_ms = 60000;
     source.start_timeout_ms = 70;
-    kind.disposition = HF_RERUNNABLE;
+    kind.disposition = HF_DISPOSITION_RERUNNABLE;
     struct hf_policy all = hf_policy_merge(&source, &hf_policy_builtin);
     all = hf_policy_merge(&kind, &all);
     assert_int_equal(all.max_attempts, 5);        /* kind   */
     assert_int_equal(all.exec_timeout_ms, 60000); /* kind   */
-    assert_int_equal(all.disposition, HF_RERUNNABLE);
+    assert_int_equal(all.disposition, HF_DISPOSITION_RERUNNABLE);
     assert_int_equal(all.wait_user_ms, 1000); /* source */
     assert_int_equal(all.start_timeout_ms, 70);
     assert_string_equal(all.close_rule, "evidence");
@@ -66,7 +66,7 @@ static void nothing_set_is_the_wider_policy(void **state)
     assert_int_equal(all.wait_user_ms, 86400000);
     assert_int_equal(all.wait_external_ms, 7200000);
     assert_int_equal(all.max_attempts, 3);
-    assert_int_equal(all.disposition, HF_EXPIRE);
+    assert_int_equal(all.disposition, HF_DISPOSITION_EXPIRE);
     assert_null(all.retry_policy);
     assert_null(all.close_rule);
 }

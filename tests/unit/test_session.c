@@ -31,7 +31,7 @@ static struct hf_session_row held_by(const char *owner, hf_ms expires_at)
                                    .ttl_ms = 30000,
                                    .expires_at = expires_at };
     row.turn_key = 7;
-    row.input_status = HF_RUNNING;
+    row.input_status = HF_STATUS_RUNNING;
     return row;
 }
 
@@ -50,12 +50,12 @@ static void a_free_session_is_claimed_under_the_next_fence(void **state)
     assert_int_equal(plan.move, HF_TURN_BEGIN);
     assert_int_equal(plan.lease.fence, 4);
     row.turn_key = 7; /* it was handed back */
-    row.input_status = HF_QUEUED;
+    row.input_status = HF_STATUS_QUEUED;
     row.crashes = 2;
     plan = planned(&row, false);
     assert_int_equal(plan.move, HF_TURN_RESUME);
     assert_int_equal(plan.crashes, 0);
-    row.input_status = HF_CANCELLED;
+    row.input_status = HF_STATUS_CANCELLED;
     assert_int_equal(planned(&row, false).move, HF_TURN_VOID);
     row.input_status = HF_STATUS_NONE; /* pruned */
     assert_int_equal(planned(&row, false).move, HF_TURN_VOID);

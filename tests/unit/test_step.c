@@ -13,7 +13,7 @@
 static void a_claim_writes_lease_attempt_and_times(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_QUEUED, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_QUEUED, HF_DISPOSITION_EXPIRE);
     row.w.lease_fence = 4;
     row.w.attempt_count = 2;
     row.w.exec_timeout_ms = 60000;
@@ -54,7 +54,7 @@ static void a_claim_writes_lease_attempt_and_times(void **state)
 static void grace_is_for_expire_rows_only(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_QUEUED, HF_RERUNNABLE);
+    struct hf_row row = rig_row(HF_STATUS_QUEUED, HF_DISPOSITION_RERUNNABLE);
     assert_int_equal(rig_claim(rig, &row, "bob", "b1", "m1"), 0);
     assert_int_equal(rig->step.row.lease_check_at, RIG_LEASE_NOW + 45000);
 }
@@ -64,7 +64,7 @@ static void a_gated_row_is_not_claimed(void **state)
     struct rig *rig = *state;
     static const char *const gates[] = { "due", "lane", "limit", "rate", "held" };
     for (size_t i = 0; i < COUNT(gates); i++) {
-        struct hf_row row = rig_row(HF_QUEUED, HF_RERUNNABLE);
+        struct hf_row row = rig_row(HF_STATUS_QUEUED, HF_DISPOSITION_RERUNNABLE);
         row.w.gate = gates[i];
         assert_int_equal(rig_claim(rig, &row, "bob", "b1", "m1"), HF_ETRANSITION);
         assert_string_equal(rig->err.field, "gate");
@@ -74,7 +74,7 @@ static void a_gated_row_is_not_claimed(void **state)
 static void reentry(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_OWNER_BOUND);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
     assert_int_equal(rig_claim(rig, &row, "ann", "i1", "n1"), 0);
     assert_int_equal(rig->step.kind, HF_STEP_REPEAT);
     assert_string_equal(rig->step.row.claim_group, "n1");
@@ -94,7 +94,7 @@ static void reentry(void **state)
 static void a_late_holder_may_come_in_again_while_nobody_acted(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_OWNER_BOUND);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
     row.w.lease_expires_at = RIG_LEASE_NOW - 1;
     assert_int_equal(rig_claim(rig, &row, "ann", "i1", "n1"), 0);
     assert_int_equal(rig->step.kind, HF_STEP_REPEAT);
@@ -108,21 +108,21 @@ static void a_late_holder_may_come_in_again_while_nobody_acted(void **state)
 static void exhausted_counters_are_typed(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_QUEUED, HF_RERUNNABLE);
+    struct hf_row row = rig_row(HF_STATUS_QUEUED, HF_DISPOSITION_RERUNNABLE);
     row.w.attempt_count = INT64_MAX;
     assert_int_equal(rig_claim(rig, &row, "bob", "b1", "m1"), HF_EOVERFLOW);
     assert_string_equal(rig->err.field, "attempt_count");
-    row = rig_row(HF_QUEUED, HF_RERUNNABLE);
+    row = rig_row(HF_STATUS_QUEUED, HF_DISPOSITION_RERUNNABLE);
     row.w.lease_fence = INT64_MAX;
     assert_int_equal(rig_claim(rig, &row, "bob", "b1", "m1"), HF_EOVERFLOW);
     assert_string_equal(rig->err.field, "lease_fence");
 
-    row = rig_row(HF_RUNNING, HF_RERUNNABLE);
+    row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_RERUNNABLE);
     row.w.failures = INT64_MAX;
     struct hf_change fail = rig_held(HF_VERB_FAIL);
     fail.error_class = "rate_limit";
     rig_refused(rig, &row, &fail, HF_EOVERFLOW, "failures");
-    row = rig_row(HF_DONE, HF_RERUNNABLE);
+    row = rig_row(HF_STATUS_DONE, HF_DISPOSITION_RERUNNABLE);
     row.w.generation = INT64_MAX;
     struct hf_change requeue = rig_change(HF_VERB_REQUEUE);
     requeue.reason = "again";
@@ -136,11 +136,11 @@ static void exhausted_counters_are_typed(void **state)
 static void token_carries_the_fence(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     static const char *const stale[] = { "hf1.7.3.n1", "hf1.7.5.n1", "hf1.7.4.n2",
                                          "hf1.6.4.n1", "hf1.8.4.n1" };
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_DONE;
+    change.status = HF_STATUS_DONE;
     for (size_t i = 0; i < COUNT(stale); i++) {
         change.token = stale[i];
         rig_refused(rig, &row, &change, HF_ELEASELOST, "token");
@@ -152,10 +152,11 @@ static void token_carries_the_fence(void **state)
 static void the_lease_is_checked_before_anything_else(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_DONE, HF_EXPIRE); /* the status is wrong as well */
+    struct hf_row row = rig_row(HF_STATUS_DONE,
+                                HF_DISPOSITION_EXPIRE); /* the status is wrong as well */
     row.w.close_rule = "evidence";
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_ABANDONED; /* and so is the target */
+    change.status = HF_STATUS_ABANDONED; /* and so is the target */
     rig_refused(rig, &row, &change, HF_ELEASELOST, "token");
     change = rig_held(HF_VERB_CANCEL);
     change.reason = "r";
@@ -165,7 +166,7 @@ static void the_lease_is_checked_before_anything_else(void **state)
 static void incarnation_refuses_holders_not_patience(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_RERUNNABLE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_RERUNNABLE);
     rig->env.store = RIG_STORE + 1; /* the store was restored or bumped */
     struct hf_change change = rig_held(HF_VERB_RENEW);
     rig_refused(rig, &row, &change, HF_ELEASELOST, "token");
@@ -175,29 +176,29 @@ static void incarnation_refuses_holders_not_patience(void **state)
     assert_int_equal(rig->step.kind, HF_STEP_NOTHING);
     rig->env.lease_now = row.w.lease_expires_at;
     assert_int_equal(rig_sweep(rig, &row, NULL), 0);
-    assert_int_equal(rig->step.row.status, HF_QUEUED);
+    assert_int_equal(rig->step.row.status, HF_STATUS_QUEUED);
 }
 
 static void a_late_close_out_is_accepted_while_nobody_acted(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     rig->env.lease_now = row.w.lease_expires_at + 1000000;
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_DONE;
+    change.status = HF_STATUS_DONE;
     struct hf_row done = rig_written(rig, &row, &change);
-    assert_int_equal(done.status, HF_DONE);
+    assert_int_equal(done.status, HF_STATUS_DONE);
     /* the sweep came first: no third outcome */
     assert_int_equal(rig_sweep(rig, &row, NULL), 0);
     struct hf_row swept = rig->step.row;
-    assert_int_equal(swept.status, HF_TIMEOUT);
+    assert_int_equal(swept.status, HF_STATUS_TIMEOUT);
     rig_refused(rig, &swept, &change, HF_ELEASELOST, "token");
 }
 
 static void renewal_touches_no_index(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     rig->env.lease_now += 15000;
     rig->env.now += 15000;
     struct hf_change change = rig_held(HF_VERB_RENEW);
@@ -224,7 +225,7 @@ static void renewal_touches_no_index(void **state)
 static void a_late_renewal_saves_the_lease(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     rig->env.lease_now = row.w.lease_expires_at + RIG_GRACE + 5;
     struct hf_change change = rig_held(HF_VERB_RENEW);
     assert_int_equal(rig_apply(rig, &row, &change), 0);
@@ -237,7 +238,7 @@ static void a_late_renewal_saves_the_lease(void **state)
 static void a_touch_is_activity_and_no_renewal(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_held(HF_VERB_TOUCH);
     assert_int_equal(rig_apply(rig, &row, &change), 0);
     assert_int_equal(rig->step.kind, HF_STEP_QUIET);
@@ -250,7 +251,7 @@ static void a_touch_is_activity_and_no_renewal(void **state)
 static void an_appended_event_changes_no_column(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_held(HF_VERB_APPEND);
     change.type = "progress";
     change.payload = "{\"done\":3}";
@@ -268,11 +269,11 @@ static void an_appended_event_changes_no_column(void **state)
 static void a_close_out_keeps_everything_it_was_given(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     static const char *const outputs[] = { "file:/out/a", "blob:b" };
     static const char *const evidence[] = { "https://ci/7" };
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_FAILED;
+    change.status = HF_STATUS_FAILED;
     change.reason = "tests red";
     change.error_class = "validation";
     change.summary = "two \"red\" tests";
@@ -305,10 +306,10 @@ static void a_close_out_keeps_everything_it_was_given(void **state)
 static void a_plain_close_out_is_short(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     row.w.error_class = "rate_limit"; /* of an earlier failure */
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_DONE;
+    change.status = HF_STATUS_DONE;
     struct hf_row now = rig_written(rig, &row, &change);
     assert_null(now.w.result);
     assert_null(now.w.status_reason);
@@ -321,9 +322,9 @@ static void a_result_is_whatever_part_was_given(void **state)
 {
     struct rig *rig = *state;
     static const char *const refs[] = { "file:/a" };
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_DONE;
+    change.status = HF_STATUS_DONE;
     change.outputs = refs;
     change.output_count = 1;
     assert_string_equal(rig_written(rig, &row, &change).w.result,
@@ -345,25 +346,25 @@ static void a_result_is_whatever_part_was_given(void **state)
 static void every_end_that_is_no_success_has_a_reason(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_FAILED;
+    change.status = HF_STATUS_FAILED;
     assert_string_equal(rig_written(rig, &row, &change).w.status_reason, "failed");
     change.error_class = "quota";
     assert_string_equal(rig_written(rig, &row, &change).w.status_reason, "quota");
     change.error_class = NULL;
-    change.status = HF_TIMEOUT;
+    change.status = HF_STATUS_TIMEOUT;
     assert_string_equal(rig_written(rig, &row, &change).w.status_reason, "timeout");
-    change.status = HF_CANCELLED;
+    change.status = HF_STATUS_CANCELLED;
     assert_string_equal(rig_written(rig, &row, &change).w.status_reason, "cancelled");
 }
 
 static void a_repeated_settle_answers_as_the_first_did(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_DONE;
+    change.status = HF_STATUS_DONE;
     struct hf_row done = rig_written(rig, &row, &change);
     assert_int_equal(rig_apply(rig, &done, &change), 0);
     assert_int_equal(rig->step.kind, HF_STEP_REPEAT);
@@ -372,10 +373,10 @@ static void a_repeated_settle_answers_as_the_first_did(void **state)
     assert_int_equal(rig_apply(rig, &done, &change), 0);
     rig->env.store--;
 
-    change.status = HF_FAILED; /* another status is another wish */
+    change.status = HF_STATUS_FAILED; /* another status is another wish */
     rig_refused(rig, &done, &change, HF_ETRANSITION, "status");
     struct hf_change wait = rig_held(HF_VERB_WAIT);
-    wait.status = HF_WAITING_USER;
+    wait.status = HF_STATUS_WAITING_USER;
     wait.ref = "r";
     rig_refused(rig, &done, &wait, HF_ETRANSITION, "status");
     struct hf_change renew = rig_held(HF_VERB_RENEW);
@@ -390,9 +391,9 @@ static void repeats_are_known_for_every_settling_verb(void **state)
     static const enum hf_verb verbs[] = { HF_VERB_WAIT, HF_VERB_FAIL, HF_VERB_HAND_BACK,
                                           HF_VERB_CANCEL };
     for (size_t i = 0; i < COUNT(verbs); i++) {
-        struct hf_row row = rig_row(HF_RUNNING, HF_RERUNNABLE);
+        struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_RERUNNABLE);
         struct hf_change change = rig_held(verbs[i]);
-        change.status = HF_WAITING_USER;
+        change.status = HF_STATUS_WAITING_USER;
         change.ref = "ask-1";
         change.error_class = "rate_limit";
         change.reason = "r";
@@ -405,7 +406,7 @@ static void repeats_are_known_for_every_settling_verb(void **state)
 static void a_hand_back_is_repeatable_after_the_next_claim(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_RERUNNABLE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_RERUNNABLE);
     struct hf_change change = rig_held(HF_VERB_HAND_BACK);
     struct hf_row back = rig_written(rig, &row, &change);
     assert_int_equal(rig_claim(rig, &back, "bob", "b1", "m1"), 0);
@@ -418,40 +419,41 @@ static void evidence_where_the_row_asks_for_it(void **state)
 {
     struct rig *rig = *state;
     static const char *const evidence[] = { "file:/tmp/log" };
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     row.w.close_rule = "evidence";
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_DONE;
+    change.status = HF_STATUS_DONE;
     rig_refused(rig, &row, &change, HF_EPOLICY, "evidence");
     change.evidence = evidence;
     change.evidence_count = 1;
-    assert_int_equal(rig_written(rig, &row, &change).status, HF_DONE);
+    assert_int_equal(rig_written(rig, &row, &change).status, HF_STATUS_DONE);
     change.evidence_count = 0;
-    change.status = HF_FAILED; /* only success must be shown */
-    assert_int_equal(rig_written(rig, &row, &change).status, HF_FAILED);
+    change.status = HF_STATUS_FAILED; /* only success must be shown */
+    assert_int_equal(rig_written(rig, &row, &change).status, HF_STATUS_FAILED);
 }
 
 static void a_reviewer_is_somebody_else(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     row.w.close_rule = "reviewer";
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_DONE;
+    change.status = HF_STATUS_DONE;
     rig_refused(rig, &row, &change, HF_EPOLICY, "reviewer");
     change.reviewer = "ann"; /* the owner */
     rig_refused(rig, &row, &change, HF_EPOLICY, "reviewer");
     change.reviewer = "eve";
-    assert_int_equal(rig_written(rig, &row, &change).status, HF_DONE);
+    assert_int_equal(rig_written(rig, &row, &change).status, HF_STATUS_DONE);
 }
 
 static void an_authority_completes_what_is_owned_outside(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_WAITING_EXTERNAL, HF_EXTERNALLY_OWNED);
+    struct hf_row row = rig_row(HF_STATUS_WAITING_EXTERNAL,
+                                HF_DISPOSITION_EXTERNALLY_OWNED);
     struct hf_change change = rig_change(HF_VERB_CLOSE_OUT);
     change.authority = "github";
-    change.status = HF_DONE;
+    change.status = HF_STATUS_DONE;
     change.summary = "merged";
     struct hf_row now = rig_written(rig, &row, &change);
     assert_string_equal(now.event_type, "close_out");
@@ -466,7 +468,7 @@ static void an_authority_completes_what_is_owned_outside(void **state)
 static void unknown_verbs_are_refused(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_change(HF_VERB_NONE);
     rig_refused(rig, &row, &change, HF_EINVAL, "verb");
     change.verb = (enum hf_verb)77;
@@ -477,7 +479,7 @@ static void unknown_verbs_are_refused(void **state)
                                             HF_VERB_HAND_BACK, HF_VERB_ABANDON };
     for (size_t i = 0; i < COUNT(holders); i++) {
         change = rig_change(holders[i]); /* and a holder's verb without a token */
-        change.status = HF_DONE;
+        change.status = HF_STATUS_DONE;
         rig_refused(rig, &row, &change, HF_EINVAL, "token");
     }
 }

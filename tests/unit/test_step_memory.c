@@ -40,22 +40,22 @@ static int create(struct rig *rig)
 
 static int claim(struct rig *rig)
 {
-    struct hf_row row = rig_row(HF_QUEUED, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_QUEUED, HF_DISPOSITION_EXPIRE);
     return rig_claim(rig, &row, "bob", "b1", "m1");
 }
 
 static int close_out(struct rig *rig)
 {
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
-    change.status = HF_DONE;
+    change.status = HF_STATUS_DONE;
     change.summary = "all is well";
     return rig_apply(rig, &row, &change);
 }
 
 static int fail_row(struct rig *rig)
 {
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_held(HF_VERB_FAIL);
     change.error_class = "rate_limit";
     return rig_apply(rig, &row, &change);
@@ -63,7 +63,7 @@ static int fail_row(struct rig *rig)
 
 static int resume(struct rig *rig)
 {
-    struct hf_row row = rig_row(HF_WAITING_USER, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_WAITING_USER, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_change(HF_VERB_RESUME);
     change.payload = "{\"b\":1,\"a\":[1.5,true]}";
     return rig_apply(rig, &row, &change);
@@ -71,7 +71,7 @@ static int resume(struct rig *rig)
 
 static int request_cancel(struct rig *rig)
 {
-    struct hf_row row = rig_row(HF_RUNNING, HF_OWNER_BOUND);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
     struct hf_change change = rig_change(HF_VERB_CANCEL);
     change.reason = "stop it";
     return rig_apply(rig, &row, &change);
@@ -79,7 +79,7 @@ static int request_cancel(struct rig *rig)
 
 static int sweep(struct rig *rig)
 {
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     return rig_sweep(rig, &row, "{\"how\":\"pidfd\"}");
 }
 

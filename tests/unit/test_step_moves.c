@@ -11,7 +11,7 @@
 static void attempts_and_failures(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_QUEUED, HF_RERUNNABLE);
+    struct hf_row row = rig_row(HF_STATUS_QUEUED, HF_DISPOSITION_RERUNNABLE);
     struct hf_change fail = rig_held(HF_VERB_FAIL);
     struct hf_change back = rig_held(HF_VERB_HAND_BACK);
     fail.error_class = "rate_limit";
@@ -29,7 +29,7 @@ static void attempts_and_failures(void **state)
     assert_int_equal(rig_claim(rig, &row, "ann", "i1", "n2"), 0);
     fail.token = "hf1.7.2.n2";
     row = rig_written(rig, &rig->step.row, &fail);
-    assert_int_equal(row.status, HF_RETRY_SCHEDULED);
+    assert_int_equal(row.status, HF_STATUS_RETRY_SCHEDULED);
     assert_int_equal(row.w.attempt_count, 2);
     assert_int_equal(row.w.failures, 1);
 
@@ -40,7 +40,7 @@ static void attempts_and_failures(void **state)
     assert_int_equal(rig_claim(rig, &row, "ann", "i1", "n3"), 0);
     fail.token = "hf1.7.3.n3";
     row = rig_written(rig, &rig->step.row, &fail);
-    assert_int_equal(row.status, HF_FAILED);
+    assert_int_equal(row.status, HF_STATUS_FAILED);
     assert_string_equal(row.w.status_reason, "attempts_exhausted");
     assert_string_equal(row.w.error_class, "rate_limit");
     assert_int_equal(row.w.attempt_count, 3);
@@ -50,7 +50,7 @@ static void attempts_and_failures(void **state)
 static void a_failure_waits_by_the_rows_own_policy(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     row.w.retry_policy = "{\"initial_backoff_ms\":1000,\"jitter\":\"none\","
                          "\"backoff_multiplier\":3}";
     row.w.failures = 1;
@@ -77,11 +77,11 @@ static void a_failure_waits_by_the_rows_own_policy(void **state)
 static void a_class_that_is_not_retried_fails_at_once(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_held(HF_VERB_FAIL);
     change.error_class = "validation";
     struct hf_row now = rig_written(rig, &row, &change);
-    assert_int_equal(now.status, HF_FAILED);
+    assert_int_equal(now.status, HF_STATUS_FAILED);
     assert_string_equal(now.w.status_reason, "validation");
     assert_int_equal(now.w.finished_at, RIG_NOW);
     assert_int_equal(now.w.failures, 1);
@@ -90,7 +90,7 @@ static void a_class_that_is_not_retried_fails_at_once(void **state)
 static void a_row_that_goes_back_is_due_now_and_gated_by_its_lane(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_RERUNNABLE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_RERUNNABLE);
     row.w.start_timeout_ms = 7000;
     struct hf_change change = rig_held(HF_VERB_HAND_BACK);
     struct hf_row now = rig_written(rig, &row, &change);
@@ -110,10 +110,10 @@ static void a_row_that_goes_back_is_due_now_and_gated_by_its_lane(void **state)
 static void a_wait_has_a_reference_a_budget_and_no_lease(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     row.w.resume_payload = "{\"old\":1}";
     struct hf_change change = rig_held(HF_VERB_WAIT);
-    change.status = HF_WAITING_USER;
+    change.status = HF_STATUS_WAITING_USER;
     change.ref = "ask-7";
     struct hf_row now = rig_written(rig, &row, &change);
     assert_string_equal(now.event_type, "waiting_set");
@@ -130,7 +130,7 @@ static void a_wait_has_a_reference_a_budget_and_no_lease(void **state)
         now.note, "{\"deadline_at\":1700086400000,\"from\":\"policy\",\"kind\":\"user\","
                   "\"lease_released\":{\"fence\":4},\"reason\":\"waiting_user\","
                   "\"ref\":\"ask-7\",\"timeout_ms\":86400000}");
-    change.status = HF_WAITING_EXTERNAL;
+    change.status = HF_STATUS_WAITING_EXTERNAL;
     change.reason = "build runs";
     now = rig_written(rig, &row, &change);
     assert_string_equal(now.message, "build runs");
@@ -142,9 +142,9 @@ static void a_wait_has_a_reference_a_budget_and_no_lease(void **state)
 static void a_wait_may_escalate_before_its_end(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_held(HF_VERB_WAIT);
-    change.status = HF_WAITING_USER;
+    change.status = HF_STATUS_WAITING_USER;
     change.ref = "ask-7";
     change.timeout_ms = 60000;
     change.escalate_after_ms = 60000;
@@ -161,9 +161,9 @@ static void a_wait_may_escalate_before_its_end(void **state)
 static void a_bound_row_that_waits_remembers_its_owner(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_OWNER_BOUND);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
     struct hf_change change = rig_held(HF_VERB_WAIT);
-    change.status = HF_WAITING_USER;
+    change.status = HF_STATUS_WAITING_USER;
     change.ref = "ask-7";
     struct hf_row now = rig_written(rig, &row, &change);
     assert_string_equal(now.w.owner, "ann");
@@ -174,7 +174,7 @@ static void a_bound_row_that_waits_remembers_its_owner(void **state)
     /* its owner may drain it with the token of the wait */
     struct hf_change drain = rig_held(HF_VERB_ABANDON);
     struct hf_row gone = rig_written(rig, &now, &drain);
-    assert_int_equal(gone.status, HF_ABANDONED);
+    assert_int_equal(gone.status, HF_STATUS_ABANDONED);
     assert_string_equal(gone.w.status_reason, "owner_drain");
     rig_no_lease(&gone);
     drain.token = "hf1.7.3.n0";
@@ -184,26 +184,26 @@ static void a_bound_row_that_waits_remembers_its_owner(void **state)
 static void a_wait_brings_the_escalation_that_its_policy_asks_for(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_held(HF_VERB_WAIT);
-    change.status = HF_WAITING_USER;
+    change.status = HF_STATUS_WAITING_USER;
     change.ref = "ask-7";
     rig->policy.wait_rule = "escalation";
     rig_refused(rig, &row, &change, HF_EPOLICY, "escalate_after_ms");
     change.escalate_after_ms = 1;
-    assert_int_equal(rig_written(rig, &row, &change).status, HF_WAITING_USER);
+    assert_int_equal(rig_written(rig, &row, &change).status, HF_STATUS_WAITING_USER);
 }
 
 static void a_resume_queues_the_row_with_its_answer(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_WAITING_USER, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_WAITING_USER, HF_DISPOSITION_EXPIRE);
     row.w.escalate_at = RIG_NOW + 5;
     row.w.escalate = "event";
     struct hf_change change = rig_change(HF_VERB_RESUME);
     change.payload = "{ \"yes\" : true, \"a\":1 }";
     struct hf_row now = rig_written(rig, &row, &change);
-    assert_int_equal(now.status, HF_QUEUED);
+    assert_int_equal(now.status, HF_STATUS_QUEUED);
     assert_string_equal(now.event_type, "resumed");
     assert_string_equal(now.w.resume_payload, "{ \"yes\" : true, \"a\":1 }");
     assert_string_equal(now.w.status_reason, "resumed");
@@ -228,14 +228,14 @@ static void a_resume_queues_the_row_with_its_answer(void **state)
 static void a_resume_with_an_owner_runs_under_a_fresh_lease(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_WAITING_USER, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_WAITING_USER, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_change(HF_VERB_RESUME);
     change.owner = "bob";
     change.incarnation = "b1";
     change.nonce = "m1";
     change.ttl_ms = 9000;
     struct hf_row now = rig_written(rig, &row, &change);
-    assert_int_equal(now.status, HF_RUNNING);
+    assert_int_equal(now.status, HF_STATUS_RUNNING);
     assert_string_equal(now.event_type, "resumed");
     assert_string_equal(now.w.owner, "bob");
     assert_string_equal(now.claim_group, "m1");
@@ -259,7 +259,7 @@ static void a_resume_with_an_owner_runs_under_a_fresh_lease(void **state)
 static void a_bound_row_goes_on_only_with_the_same_incarnation(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_WAITING_USER, HF_OWNER_BOUND);
+    struct hf_row row = rig_row(HF_STATUS_WAITING_USER, HF_DISPOSITION_OWNER_BOUND);
     struct hf_change change = rig_change(HF_VERB_RESUME);
     change.owner = "ann";
     change.incarnation = "i2"; /* she was restarted */
@@ -267,7 +267,7 @@ static void a_bound_row_goes_on_only_with_the_same_incarnation(void **state)
     rig_refused(rig, &row, &change, HF_ETRANSITION, "status");
     change.incarnation = "i1";
     struct hf_row now = rig_written(rig, &row, &change);
-    assert_int_equal(now.status, HF_RUNNING);
+    assert_int_equal(now.status, HF_STATUS_RUNNING);
     assert_int_equal(now.w.first_started_at, row.w.first_started_at);
 }
 
@@ -278,7 +278,7 @@ static void an_answer_longer_than_an_event_is_named_by_its_size(void **state)
     memset(payload, ' ', 70000);
     payload[0] = '1';
     payload[70000] = 0;
-    struct hf_row row = rig_row(HF_WAITING_USER, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_WAITING_USER, HF_DISPOSITION_EXPIRE);
     struct hf_change change = rig_change(HF_VERB_RESUME);
     change.payload = payload;
     struct hf_row now = rig_written(rig, &row, &change);
@@ -293,12 +293,12 @@ static void an_answer_longer_than_an_event_is_named_by_its_size(void **state)
 static void a_cancel_takes_the_lease_from_its_holder(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     row.settled_token = "hf1.7.3.n0";
     struct hf_change change = rig_change(HF_VERB_CANCEL);
     change.reason = "not needed";
     struct hf_row now = rig_written(rig, &row, &change);
-    assert_int_equal(now.status, HF_CANCELLED);
+    assert_int_equal(now.status, HF_STATUS_CANCELLED);
     assert_string_equal(now.event_type, "transition");
     assert_string_equal(now.w.status_reason, "not needed");
     assert_string_equal(now.message, "not needed");
@@ -310,14 +310,14 @@ static void a_cancel_takes_the_lease_from_its_holder(void **state)
                   "\"grace_ms\":30000,\"holder\":{\"pid\":1},\"incarnation\":\"i1\","
                   "\"owner\":\"ann\",\"ttl_ms\":45000},\"reason\":\"not needed\"}");
     struct hf_change close_out = rig_held(HF_VERB_CLOSE_OUT);
-    close_out.status = HF_DONE;
+    close_out.status = HF_STATUS_DONE;
     rig_refused(rig, &now, &close_out, HF_ELEASELOST, "token");
 }
 
 static void a_bound_rows_cancel_is_a_request_that_the_owner_sees(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_OWNER_BOUND);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
     struct hf_change cancel = rig_change(HF_VERB_CANCEL);
     cancel.reason = "stop it";
     assert_int_equal(rig_apply(rig, &row, &cancel), 0);
@@ -341,14 +341,14 @@ static void a_bound_rows_cancel_is_a_request_that_the_owner_sees(void **state)
     assert_int_equal(rig_apply(rig, &asked, &renew), 0);
     assert_non_null(rig->step.row.w.cancel_request);
     struct hf_change close_out = rig_held(HF_VERB_CLOSE_OUT);
-    close_out.status = HF_CANCELLED;
-    assert_int_equal(rig_written(rig, &asked, &close_out).status, HF_CANCELLED);
+    close_out.status = HF_STATUS_CANCELLED;
+    assert_int_equal(rig_written(rig, &asked, &close_out).status, HF_STATUS_CANCELLED);
 }
 
 static void a_requeue_starts_a_new_generation(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_ABANDONED, HF_OWNER_BOUND);
+    struct hf_row row = rig_row(HF_STATUS_ABANDONED, HF_DISPOSITION_OWNER_BOUND);
     row.w.failures = 3;
     row.w.attempt_count = 9;
     row.w.generation = 1;
@@ -364,7 +364,7 @@ static void a_requeue_starts_a_new_generation(void **state)
     struct hf_change change = rig_change(HF_VERB_REQUEUE);
     change.reason = "fixed upstream";
     struct hf_row now = rig_written(rig, &row, &change);
-    assert_int_equal(now.status, HF_QUEUED);
+    assert_int_equal(now.status, HF_STATUS_QUEUED);
     assert_string_equal(now.event_type, "requeued");
     assert_string_equal(now.w.status_reason, "fixed upstream");
     assert_string_equal(now.message, "fixed upstream");
@@ -389,7 +389,7 @@ static void a_requeue_starts_a_new_generation(void **state)
 static void an_abandon_request_is_recorded_once_and_looked_at_soon(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_OWNER_BOUND);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
     struct hf_change change = rig_change(HF_VERB_REQUEST_ABANDON);
     change.reason = "machine is gone";
     assert_int_equal(rig_apply(rig, &row, &change), 0);
@@ -404,18 +404,18 @@ static void an_abandon_request_is_recorded_once_and_looked_at_soon(void **state)
     assert_int_equal(rig_apply(rig, &asked, &change), 0);
     assert_int_equal(rig->step.kind, HF_STEP_REPEAT);
     /* a row that has not begun is cancelled instead */
-    row = rig_row(HF_QUEUED, HF_OWNER_BOUND);
+    row = rig_row(HF_STATUS_QUEUED, HF_DISPOSITION_OWNER_BOUND);
     rig_refused(rig, &row, &change, HF_ETRANSITION, "status");
 }
 
 static void a_drain_says_that_the_owner_wrote_it(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_OWNER_BOUND);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
     struct hf_change change = rig_held(HF_VERB_ABANDON);
     change.reason = "shutting down";
     struct hf_row now = rig_written(rig, &row, &change);
-    assert_int_equal(now.status, HF_ABANDONED);
+    assert_int_equal(now.status, HF_STATUS_ABANDONED);
     assert_string_equal(now.w.status_reason, "owner_drain");
     assert_string_equal(now.message, "shutting down");
     assert_string_equal(now.note, "{\"lease_released\":{\"fence\":4},"

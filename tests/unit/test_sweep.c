@@ -25,7 +25,7 @@ static void left_alone(struct rig *rig, const struct hf_row *row)
 
 static struct hf_row lapsed(struct rig *rig, enum hf_disposition disposition)
 {
-    struct hf_row row = rig_row(HF_RUNNING, disposition);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, disposition);
     rig->env.lease_now = row.lease_check_at;
     return row;
 }
@@ -35,28 +35,28 @@ static struct hf_row lapsed(struct rig *rig, enum hf_disposition disposition)
 static void peers_act_only_at_expiry(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_RERUNNABLE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_RERUNNABLE);
     rig->env.now += 1000000000; /* the wall clock decides no lease */
     rig->env.lease_now = row.w.lease_expires_at - 1;
     left_alone(rig, &row);
     rig->env.lease_now = row.w.lease_expires_at;
     assert_int_equal(swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_REQUEUED).status,
-                     HF_QUEUED);
+                     HF_STATUS_QUEUED);
 
-    row = rig_row(HF_RUNNING, HF_EXPIRE);
+    row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     rig->env.lease_now = row.w.lease_expires_at + RIG_GRACE - 1;
     left_alone(rig, &row);
     rig->env.lease_now = row.w.lease_expires_at + RIG_GRACE;
     assert_int_equal(swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_TIMED_OUT).status,
-                     HF_TIMEOUT);
+                     HF_STATUS_TIMEOUT);
 }
 
 static void a_lapsed_expire_row_times_out(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = lapsed(rig, HF_EXPIRE);
+    struct hf_row row = lapsed(rig, HF_DISPOSITION_EXPIRE);
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_TIMED_OUT);
-    assert_int_equal(now.status, HF_TIMEOUT);
+    assert_int_equal(now.status, HF_STATUS_TIMEOUT);
     assert_string_equal(now.event_type, "timeout_marked");
     assert_string_equal(now.w.status_reason, "heartbeat_timeout");
     assert_int_equal(now.w.finished_at, RIG_NOW);
@@ -73,9 +73,9 @@ static void a_lapsed_expire_row_times_out(void **state)
 static void a_dead_holders_expire_row_times_out_at_once(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE); /* live */
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE); /* live */
     struct hf_row now = swept(rig, &row, PROOF, HF_STEP_WRITE, HF_SWEPT_TIMED_OUT);
-    assert_int_equal(now.status, HF_TIMEOUT);
+    assert_int_equal(now.status, HF_STATUS_TIMEOUT);
     assert_string_equal(now.w.status_reason, "holder_dead");
     assert_non_null(now.note);
     assert_string_equal(
@@ -89,10 +89,10 @@ static void a_dead_holders_expire_row_times_out_at_once(void **state)
 static void a_timeout_is_retried_only_where_the_policy_lists_it(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = lapsed(rig, HF_EXPIRE);
+    struct hf_row row = lapsed(rig, HF_DISPOSITION_EXPIRE);
     row.w.retry_policy = "{\"retry_on\":[\"heartbeat_timeout\"],\"jitter\":\"none\"}";
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_RETRIED);
-    assert_int_equal(now.status, HF_RETRY_SCHEDULED);
+    assert_int_equal(now.status, HF_STATUS_RETRY_SCHEDULED);
     assert_string_equal(now.event_type, "retry_scheduled");
     assert_string_equal(now.w.status_reason, "heartbeat_timeout");
     assert_int_equal(now.w.next_retry_at, RIG_NOW + 5000);
@@ -110,10 +110,10 @@ static void a_timeout_is_retried_only_where_the_policy_lists_it(void **state)
 static void a_lapsed_rerunnable_row_is_claimable_at_once(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = lapsed(rig, HF_RERUNNABLE);
+    struct hf_row row = lapsed(rig, HF_DISPOSITION_RERUNNABLE);
     row.w.start_timeout_ms = 500;
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_REQUEUED);
-    assert_int_equal(now.status, HF_QUEUED);
+    assert_int_equal(now.status, HF_STATUS_QUEUED);
     assert_string_equal(now.event_type, "transition");
     assert_string_equal(now.w.status_reason, "heartbeat_timeout");
     assert_string_equal(now.w.error_class, "heartbeat_timeout");
@@ -126,7 +126,7 @@ static void a_lapsed_rerunnable_row_is_claimable_at_once(void **state)
     assert_int_equal(rig->step.row.w.lease_fence, 5);
     assert_int_equal(rig->step.row.w.attempt_count, 2);
 
-    row = rig_row(HF_RUNNING, HF_RERUNNABLE);
+    row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_RERUNNABLE);
     rig->env.lease_now = RIG_LEASE_NOW; /* live, but dead */
     now = swept(rig, &row, PROOF, HF_STEP_WRITE, HF_SWEPT_REQUEUED);
     assert_string_equal(now.w.status_reason, "holder_dead");
@@ -135,13 +135,13 @@ static void a_lapsed_rerunnable_row_is_claimable_at_once(void **state)
 static void a_crash_spends_a_failure_until_none_is_left(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = lapsed(rig, HF_RERUNNABLE);
+    struct hf_row row = lapsed(rig, HF_DISPOSITION_RERUNNABLE);
     row.w.failures = 1;
     assert_int_equal(swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_REQUEUED).w.failures,
                      2);
     row.w.failures = 2;
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_FAILED);
-    assert_int_equal(now.status, HF_FAILED);
+    assert_int_equal(now.status, HF_STATUS_FAILED);
     assert_string_equal(now.w.status_reason, "attempts_exhausted");
     assert_string_equal(now.w.error_class, "heartbeat_timeout");
     assert_int_equal(now.w.failures, 3);
@@ -153,11 +153,11 @@ static void a_crash_spends_a_failure_until_none_is_left(void **state)
 static void time_alone_never_ends_owner_bound(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = lapsed(rig, HF_OWNER_BOUND);
+    struct hf_row row = lapsed(rig, HF_DISPOSITION_OWNER_BOUND);
     row.w.deadline_at = RIG_NOW - 1; /* no deadline does, either */
     for (int i = 0; i < 100; i++) {
         row = swept(rig, &row, NULL, HF_STEP_QUIET, HF_SWEPT_SILENT);
-        assert_int_equal(row.status, HF_RUNNING);
+        assert_int_equal(row.status, HF_STATUS_RUNNING);
         assert_int_equal(row.lease_check_at, rig->env.lease_now + RIG_TTL);
         assert_string_equal(row.claim_group, "n1");
         left_alone(rig, &row); /* until it is looked at again */
@@ -166,10 +166,10 @@ static void time_alone_never_ends_owner_bound(void **state)
     }
     assert_int_equal(row.w.failures, 0);
 
-    row = rig_row(HF_WAITING_USER, HF_OWNER_BOUND);
+    row = rig_row(HF_STATUS_WAITING_USER, HF_DISPOSITION_OWNER_BOUND);
     rig->env.now = row.w.deadline_at;
     row = swept(rig, &row, NULL, HF_STEP_QUIET, HF_SWEPT_OVERDUE);
-    assert_int_equal(row.status, HF_WAITING_USER);
+    assert_int_equal(row.status, HF_STATUS_WAITING_USER);
     assert_string_equal(row.w.status_reason, "wait_overdue");
     assert_string_equal(rig->step.extra_event, "wait_overdue");
     assert_int_equal(row.w.updated_at, rig->env.now);
@@ -179,12 +179,12 @@ static void time_alone_never_ends_owner_bound(void **state)
 static void proof_of_death_abandons_what_is_bound(void **state)
 {
     struct rig *rig = *state;
-    static const enum hf_status from[] = { HF_RUNNING, HF_WAITING_USER,
-                                           HF_WAITING_EXTERNAL };
+    static const enum hf_status from[] = { HF_STATUS_RUNNING, HF_STATUS_WAITING_USER,
+                                           HF_STATUS_WAITING_EXTERNAL };
     for (size_t i = 0; i < COUNT(from); i++) {
-        struct hf_row row = rig_row(from[i], HF_OWNER_BOUND);
+        struct hf_row row = rig_row(from[i], HF_DISPOSITION_OWNER_BOUND);
         struct hf_row now = swept(rig, &row, PROOF, HF_STEP_WRITE, HF_SWEPT_ABANDONED);
-        assert_int_equal(now.status, HF_ABANDONED);
+        assert_int_equal(now.status, HF_STATUS_ABANDONED);
         assert_string_equal(now.event_type, "transition");
         assert_string_equal(now.w.status_reason, "sweep");
         assert_int_equal(now.w.failures, 1);
@@ -199,28 +199,29 @@ static void proof_of_death_abandons_what_is_bound(void **state)
 static void dead_wrapper_is_not_dead_work(void **state)
 {
     struct rig *rig = *state;
-    const enum hf_disposition again[] = { HF_RERUNNABLE, HF_EXPIRE };
+    const enum hf_disposition again[] = { HF_DISPOSITION_RERUNNABLE,
+                                          HF_DISPOSITION_EXPIRE };
     rig->env.busy = true;
     for (size_t i = 0; i < COUNT(again); i++) {
         struct hf_row row = lapsed(rig, again[i]);
         struct hf_row now = swept(rig, &row, NULL, HF_STEP_NOTHING, HF_SWEPT_ORPHANED);
         assert_memory_equal(&now, &row, sizeof(now));
-        row = rig_row(HF_RUNNING, again[i]); /* a live lease, its time is up */
+        row = rig_row(HF_STATUS_RUNNING, again[i]); /* a live lease, its time is up */
         row.w.deadline_at = rig->env.now;
         (void)swept(rig, &row, NULL, HF_STEP_NOTHING, HF_SWEPT_ORPHANED);
     }
-    struct hf_row bound = lapsed(rig, HF_OWNER_BOUND);
+    struct hf_row bound = lapsed(rig, HF_DISPOSITION_OWNER_BOUND);
     (void)swept(rig, &bound, NULL, HF_STEP_QUIET, HF_SWEPT_SILENT);
     rig->env.busy = false;
-    struct hf_row row = lapsed(rig, HF_RERUNNABLE);
+    struct hf_row row = lapsed(rig, HF_DISPOSITION_RERUNNABLE);
     assert_int_equal(swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_REQUEUED).status,
-                     HF_QUEUED);
+                     HF_STATUS_QUEUED);
 }
 
 static void an_abandon_request_takes_effect_after_the_lapse(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_OWNER_BOUND);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
     row.w.abandon_request = "{\"by\":\"human:op\"}";
     row.lease_check_at = RIG_LEASE_NOW; /* as the request sets it */
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_QUIET, HF_SWEPT_PUSHED);
@@ -231,14 +232,14 @@ static void an_abandon_request_takes_effect_after_the_lapse(void **state)
     assert_int_equal(now.w.failures, 0);
 
     /* where there is no lease, at once */
-    row = rig_row(HF_WAITING_USER, HF_OWNER_BOUND);
+    row = rig_row(HF_STATUS_WAITING_USER, HF_DISPOSITION_OWNER_BOUND);
     row.w.abandon_request = "{\"by\":\"human:op\"}";
     (void)swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_ABANDONED);
-    row = rig_row(HF_WAITING_EXTERNAL, HF_EXTERNALLY_OWNED);
+    row = rig_row(HF_STATUS_WAITING_EXTERNAL, HF_DISPOSITION_EXTERNALLY_OWNED);
     left_alone(rig, &row);
     row.w.abandon_request = "{\"by\":\"human:op\"}";
     now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_ABANDONED);
-    assert_int_equal(now.status, HF_ABANDONED);
+    assert_int_equal(now.status, HF_STATUS_ABANDONED);
     assert_string_equal(now.note, "{\"abandon_request\":{\"by\":\"human:op\"},"
                                   "\"writer\":\"reconciled_request\"}");
 }
@@ -246,19 +247,19 @@ static void an_abandon_request_takes_effect_after_the_lapse(void **state)
 static void a_bound_row_that_never_started_is_claimable_again(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = lapsed(rig, HF_OWNER_BOUND);
+    struct hf_row row = lapsed(rig, HF_DISPOSITION_OWNER_BOUND);
     row.w.first_started_at = 0;
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_REQUEUED);
-    assert_int_equal(now.status, HF_QUEUED);
+    assert_int_equal(now.status, HF_STATUS_QUEUED);
     rig->env.lease_now = RIG_LEASE_NOW;
     now = swept(rig, &row, PROOF, HF_STEP_WRITE, HF_SWEPT_REQUEUED);
-    assert_int_equal(now.status, HF_QUEUED);
+    assert_int_equal(now.status, HF_STATUS_QUEUED);
 }
 
 static void a_live_lease_is_looked_at_again_when_it_ends(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_EXPIRE);
     left_alone(rig, &row);
     row.w.lease_expires_at += 40000; /* renewed since */
     rig->env.lease_now = row.lease_check_at;
@@ -273,14 +274,15 @@ static void a_live_lease_is_looked_at_again_when_it_ends(void **state)
 static void an_execution_deadline_fires_even_if_renewed(void **state)
 {
     struct rig *rig = *state;
-    static const enum hf_disposition dispositions[] = { HF_EXPIRE, HF_RERUNNABLE };
+    static const enum hf_disposition dispositions[] = { HF_DISPOSITION_EXPIRE,
+                                                        HF_DISPOSITION_RERUNNABLE };
     for (size_t i = 0; i < COUNT(dispositions); i++) {
-        struct hf_row row = rig_row(HF_RUNNING, dispositions[i]);
+        struct hf_row row = rig_row(HF_STATUS_RUNNING, dispositions[i]);
         row.w.deadline_at = RIG_NOW + 1;
         left_alone(rig, &row);
         row.w.deadline_at = RIG_NOW;
         struct hf_row now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_TIMED_OUT);
-        assert_int_equal(now.status, HF_TIMEOUT);
+        assert_int_equal(now.status, HF_STATUS_TIMEOUT);
         assert_string_equal(now.w.status_reason, "exec_timeout");
         assert_int_equal(now.w.deadline_at, 0);
         row.w.retry_policy = "{\"retry_on\":[\"exec_timeout\"]}";
@@ -291,7 +293,7 @@ static void an_execution_deadline_fires_even_if_renewed(void **state)
 static void a_start_deadline_ends_a_queued_row(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_QUEUED, HF_RERUNNABLE);
+    struct hf_row row = rig_row(HF_STATUS_QUEUED, HF_DISPOSITION_RERUNNABLE);
     left_alone(rig, &row);
     row.w.start_timeout_ms = 1000;
     row.w.deadline_at = RIG_NOW + 1;
@@ -299,7 +301,7 @@ static void a_start_deadline_ends_a_queued_row(void **state)
     row.w.deadline_at = RIG_NOW;
     row.w.gate = "lane";
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_TIMED_OUT);
-    assert_int_equal(now.status, HF_TIMEOUT);
+    assert_int_equal(now.status, HF_STATUS_TIMEOUT);
     assert_string_equal(now.event_type, "timeout_marked");
     assert_string_equal(now.w.status_reason, "start_timeout");
     assert_null(now.w.gate);
@@ -312,7 +314,7 @@ static void a_start_deadline_ends_a_queued_row(void **state)
 static void a_due_row_is_let_through_its_gate(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_QUEUED, HF_RERUNNABLE);
+    struct hf_row row = rig_row(HF_STATUS_QUEUED, HF_DISPOSITION_RERUNNABLE);
     row.w.gate = "due";
     row.w.due_at = RIG_NOW + 1;
     left_alone(rig, &row);
@@ -333,12 +335,12 @@ static void a_due_row_is_let_through_its_gate(void **state)
 static void a_retry_is_promoted_when_due_and_not_before(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_RETRY_SCHEDULED, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_RETRY_SCHEDULED, HF_DISPOSITION_EXPIRE);
     rig->env.now = row.w.next_retry_at - 1;
     left_alone(rig, &row);
     rig->env.now = row.w.next_retry_at;
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_PROMOTED);
-    assert_int_equal(now.status, HF_QUEUED);
+    assert_int_equal(now.status, HF_STATUS_QUEUED);
     assert_string_equal(now.event_type, "retry_promoted");
     assert_string_equal(now.w.status_reason, "retry_due");
     assert_int_equal(now.w.next_retry_at, 0);
@@ -353,12 +355,12 @@ static void a_retry_is_promoted_when_due_and_not_before(void **state)
 static void a_wait_ends_at_its_deadline(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_WAITING_EXTERNAL, HF_RERUNNABLE);
+    struct hf_row row = rig_row(HF_STATUS_WAITING_EXTERNAL, HF_DISPOSITION_RERUNNABLE);
     rig->env.now = row.w.deadline_at - 1;
     left_alone(rig, &row);
     rig->env.now = row.w.deadline_at;
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_TIMED_OUT);
-    assert_int_equal(now.status, HF_TIMEOUT);
+    assert_int_equal(now.status, HF_STATUS_TIMEOUT);
     assert_string_equal(now.w.status_reason, "wait_timeout");
     assert_int_equal(now.w.failures, 0); /* waiting is no error */
     assert_null(now.w.waiting_kind);
@@ -369,14 +371,14 @@ static void a_wait_ends_at_its_deadline(void **state)
 static void an_escalation_comes_before_the_end(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_WAITING_USER, HF_EXPIRE);
+    struct hf_row row = rig_row(HF_STATUS_WAITING_USER, HF_DISPOSITION_EXPIRE);
     row.w.escalate_at = row.w.deadline_at;
     row.w.escalate = "work:page";
     rig->env.now = row.w.deadline_at - 1;
     left_alone(rig, &row);
     rig->env.now = row.w.deadline_at; /* both are due */
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_QUIET, HF_SWEPT_ESCALATED);
-    assert_int_equal(now.status, HF_WAITING_USER);
+    assert_int_equal(now.status, HF_STATUS_WAITING_USER);
     assert_int_equal(now.w.escalate_at, 0);
     assert_string_equal(rig->step.extra_event, "escalated");
     assert_string_equal(rig->step.escalate_kind, "page");
@@ -394,7 +396,8 @@ static void an_escalation_comes_before_the_end(void **state)
 static void an_externally_owned_row_has_no_deadline(void **state)
 {
     struct rig *rig = *state;
-    struct hf_row row = rig_row(HF_WAITING_EXTERNAL, HF_EXTERNALLY_OWNED);
+    struct hf_row row = rig_row(HF_STATUS_WAITING_EXTERNAL,
+                                HF_DISPOSITION_EXTERNALLY_OWNED);
     rig->env.now += 3155760000000;
     left_alone(rig, &row);
     row.w.deadline_at = RIG_NOW; /* not even if a caller wrote one */
@@ -406,8 +409,8 @@ static void nothing_happens_to_what_has_ended_or_belongs_to_a_session(void **sta
     struct rig *rig = *state;
     rig->env.now += 3155760000000;
     rig->env.lease_now += 3155760000000;
-    for (int s = HF_DONE; s < HF_STATUS_COUNT; s++) {
-        struct hf_row row = rig_row((enum hf_status)s, HF_EXPIRE);
+    for (int s = HF_STATUS_DONE; s < HF_STATUS_COUNT; s++) {
+        struct hf_row row = rig_row((enum hf_status)s, HF_DISPOSITION_EXPIRE);
         row.w.deadline_at = RIG_NOW;
         left_alone(rig, &row);
     }
@@ -420,7 +423,8 @@ static void nothing_happens_to_what_has_ended_or_belongs_to_a_session(void **sta
 static void a_second_sweep_finds_nothing(void **state)
 {
     struct rig *rig = *state;
-    static const enum hf_disposition dispositions[] = { HF_EXPIRE, HF_RERUNNABLE };
+    static const enum hf_disposition dispositions[] = { HF_DISPOSITION_EXPIRE,
+                                                        HF_DISPOSITION_RERUNNABLE };
     for (size_t i = 0; i < COUNT(dispositions); i++) {
         struct hf_row row = lapsed(rig, dispositions[i]);
         assert_int_equal(rig_sweep(rig, &row, NULL), 0);

@@ -41,18 +41,18 @@ static const struct expectation free_rows[] = { /* expire and rerunnable */
     HELD(RENEW,           NONE,                NULL,                "x.xxxxxxxx"),
     HELD(TOUCH,           NONE,                NULL,                "x.xxxxxxxx"),
     HELD(APPEND,          NONE,                NULL,                "x.xxxxxxxx"),
-    HELD(WAIT,            HF_WAITING_USER,     NULL,                "xUxxxxxxxx"),
-    HELD(WAIT,            HF_WAITING_EXTERNAL, NULL,                "xExxxxxxxx"),
+    HELD(WAIT,            HF_STATUS_WAITING_USER,     NULL,                "xUxxxxxxxx"),
+    HELD(WAIT,            HF_STATUS_WAITING_EXTERNAL, NULL,                "xExxxxxxxx"),
     OPEN(RESUME,          NONE,                NULL,                "!!QQ!!!!!!"),
     OPEN(RESUME,          NONE,                "ann",               "!!RR!!!!!!"),
     OPEN(RESUME,          NONE,                "bob",               "!!RR!!!!!!"),
-    HELD(CLOSE_OUT,       HF_DONE,             NULL,                "xDxxxxxxxx"),
-    HELD(CLOSE_OUT,       HF_FAILED,           NULL,                "xFxxxxxxxx"),
-    HELD(CLOSE_OUT,       HF_TIMEOUT,          NULL,                "xTxxxxxxxx"),
-    HELD(CLOSE_OUT,       HF_CANCELLED,        NULL,                "xCxxxxxxxx"),
-    HELD(CLOSE_OUT,       HF_ABANDONED,        NULL,                "x!xxxxxxxx"),
-    OPEN(CLOSE_OUT,       HF_DONE,             "gh",                "!!!!!!!!!!"),
-    OPEN(CLOSE_OUT,       HF_CANCELLED,        "gh",                "!!!!!!!!!!"),
+    HELD(CLOSE_OUT,       HF_STATUS_DONE,             NULL,                "xDxxxxxxxx"),
+    HELD(CLOSE_OUT,       HF_STATUS_FAILED,           NULL,                "xFxxxxxxxx"),
+    HELD(CLOSE_OUT,       HF_STATUS_TIMEOUT,          NULL,                "xTxxxxxxxx"),
+    HELD(CLOSE_OUT,       HF_STATUS_CANCELLED,        NULL,                "xCxxxxxxxx"),
+    HELD(CLOSE_OUT,       HF_STATUS_ABANDONED,        NULL,                "x!xxxxxxxx"),
+    OPEN(CLOSE_OUT,       HF_STATUS_DONE,             "gh",                "!!!!!!!!!!"),
+    OPEN(CLOSE_OUT,       HF_STATUS_CANCELLED,        "gh",                "!!!!!!!!!!"),
     HELD(FAIL,            NONE,                "transient_network", "xSxxxxxxxx"),
     HELD(FAIL,            NONE,                "unheard_of",        "xSxxxxxxxx"),
     HELD(FAIL,            NONE,                "validation",        "xFxxxxxxxx"),
@@ -68,17 +68,17 @@ static const struct expectation bound_rows[] = { /* owner_bound; all but queued 
     HELD(RENEW,           NONE,                NULL,                "x.xxxxxxxx"),
     HELD(TOUCH,           NONE,                NULL,                "x.xxxxxxxx"),
     HELD(APPEND,          NONE,                NULL,                "x.xxxxxxxx"),
-    HELD(WAIT,            HF_WAITING_USER,     NULL,                "xUxxxxxxxx"),
-    HELD(WAIT,            HF_WAITING_EXTERNAL, NULL,                "xExxxxxxxx"),
+    HELD(WAIT,            HF_STATUS_WAITING_USER,     NULL,                "xUxxxxxxxx"),
+    HELD(WAIT,            HF_STATUS_WAITING_EXTERNAL, NULL,                "xExxxxxxxx"),
     OPEN(RESUME,          NONE,                NULL,                "!!!!!!!!!!"),
     OPEN(RESUME,          NONE,                "ann",               "!!RR!!!!!!"),
     OPEN(RESUME,          NONE,                "bob",               "!!!!!!!!!!"),
-    HELD(CLOSE_OUT,       HF_DONE,             NULL,                "xDxxxxxxxx"),
-    HELD(CLOSE_OUT,       HF_FAILED,           NULL,                "xFxxxxxxxx"),
-    HELD(CLOSE_OUT,       HF_TIMEOUT,          NULL,                "xTxxxxxxxx"),
-    HELD(CLOSE_OUT,       HF_CANCELLED,        NULL,                "xCxxxxxxxx"),
-    HELD(CLOSE_OUT,       HF_ABANDONED,        NULL,                "x!xxxxxxxx"),
-    OPEN(CLOSE_OUT,       HF_DONE,             "gh",                "!!!!!!!!!!"),
+    HELD(CLOSE_OUT,       HF_STATUS_DONE,             NULL,                "xDxxxxxxxx"),
+    HELD(CLOSE_OUT,       HF_STATUS_FAILED,           NULL,                "xFxxxxxxxx"),
+    HELD(CLOSE_OUT,       HF_STATUS_TIMEOUT,          NULL,                "xTxxxxxxxx"),
+    HELD(CLOSE_OUT,       HF_STATUS_CANCELLED,        NULL,                "xCxxxxxxxx"),
+    HELD(CLOSE_OUT,       HF_STATUS_ABANDONED,        NULL,                "x!xxxxxxxx"),
+    OPEN(CLOSE_OUT,       HF_STATUS_DONE,             "gh",                "!!!!!!!!!!"),
     HELD(FAIL,            NONE,                "transient_network", "xFxxxxxxxx"),
     HELD(FAIL,            NONE,                "validation",        "xFxxxxxxxx"),
     HELD(HAND_BACK,       NONE,                NULL,                "x!xxxxxxxx"),
@@ -93,15 +93,15 @@ static const struct expectation external_rows[] = { /* externally_owned: waits, 
     HELD(RENEW,           NONE,                NULL,                "---x-xxxxx"),
     HELD(TOUCH,           NONE,                NULL,                "---x-xxxxx"),
     HELD(APPEND,          NONE,                NULL,                "---x-xxxxx"),
-    HELD(WAIT,            HF_WAITING_USER,     NULL,                "---x-xxxxx"),
+    HELD(WAIT,            HF_STATUS_WAITING_USER,     NULL,                "---x-xxxxx"),
     OPEN(RESUME,          NONE,                NULL,                "---!-!!!!!"),
     OPEN(RESUME,          NONE,                "ann",               "---!-!!!!!"),
-    HELD(CLOSE_OUT,       HF_DONE,             NULL,                "---x-xxxxx"),
-    OPEN(CLOSE_OUT,       HF_DONE,             "gh",                "---D-!!!!!"),
-    OPEN(CLOSE_OUT,       HF_FAILED,           "gh",                "---F-!!!!!"),
-    OPEN(CLOSE_OUT,       HF_TIMEOUT,          "gh",                "---!-!!!!!"),
-    OPEN(CLOSE_OUT,       HF_CANCELLED,        "gh",                "---C-!!!!!"),
-    OPEN(CLOSE_OUT,       HF_ABANDONED,        "gh",                "---!-!!!!!"),
+    HELD(CLOSE_OUT,       HF_STATUS_DONE,             NULL,                "---x-xxxxx"),
+    OPEN(CLOSE_OUT,       HF_STATUS_DONE,             "gh",                "---D-!!!!!"),
+    OPEN(CLOSE_OUT,       HF_STATUS_FAILED,           "gh",                "---F-!!!!!"),
+    OPEN(CLOSE_OUT,       HF_STATUS_TIMEOUT,          "gh",                "---!-!!!!!"),
+    OPEN(CLOSE_OUT,       HF_STATUS_CANCELLED,        "gh",                "---C-!!!!!"),
+    OPEN(CLOSE_OUT,       HF_STATUS_ABANDONED,        "gh",                "---!-!!!!!"),
     HELD(FAIL,            NONE,                "transient_network", "---x-xxxxx"),
     HELD(HAND_BACK,       NONE,                NULL,                "---x-xxxxx"),
     OPEN(CANCEL,          NONE,                NULL,                "---C-!!!!!"),
@@ -115,11 +115,11 @@ static const struct expectation session_rows[] = { /* moved by their session alo
     HELD(RENEW,           NONE,                NULL,                "!!!!!!!!!!"),
     HELD(TOUCH,           NONE,                NULL,                "!!!!!!!!!!"),
     HELD(APPEND,          NONE,                NULL,                "!!!!!!!!!!"),
-    HELD(WAIT,            HF_WAITING_USER,     NULL,                "!!!!!!!!!!"),
+    HELD(WAIT,            HF_STATUS_WAITING_USER,     NULL,                "!!!!!!!!!!"),
     OPEN(RESUME,          NONE,                NULL,                "!!!!!!!!!!"),
     OPEN(RESUME,          NONE,                "ann",               "!!!!!!!!!!"),
-    HELD(CLOSE_OUT,       HF_DONE,             NULL,                "!!!!!!!!!!"),
-    OPEN(CLOSE_OUT,       HF_DONE,             "gh",                "!!!!!!!!!!"),
+    HELD(CLOSE_OUT,       HF_STATUS_DONE,             NULL,                "!!!!!!!!!!"),
+    OPEN(CLOSE_OUT,       HF_STATUS_DONE,             "gh",                "!!!!!!!!!!"),
     HELD(FAIL,            NONE,                "transient_network", "!!!!!!!!!!"),
     HELD(HAND_BACK,       NONE,                NULL,                "!!!!!!!!!!"),
     OPEN(CANCEL,          NONE,                NULL,                "C.CCC!!!!!"),
@@ -170,7 +170,7 @@ static char letter_of(int rc, const struct hf_step *step)
 static void assert_sound(const struct hf_row *old, const struct hf_step *step)
 {
     const struct hf_row *row = &step->row;
-    bool running = row->status == HF_RUNNING;
+    bool running = row->status == HF_STATUS_RUNNING;
     assert_string_equal(row->w.status, hf_status_word(row->status));
     assert_true(row->w.lease_fence >= old->w.lease_fence);
     assert_int_equal(row->w.attempt_count - old->w.attempt_count,
@@ -187,12 +187,13 @@ static void assert_sound(const struct hf_row *old, const struct hf_step *step)
     assert_int_equal(running, row->claim_group != NULL);
     assert_int_equal(running, row->w.lease_expires_at != 0);
     assert_int_equal(running, row->lease_check_at != 0);
-    assert_int_equal(row->status == HF_RETRY_SCHEDULED, row->w.next_retry_at != 0);
-    assert_int_equal(row->status == HF_WAITING_USER || row->status == HF_WAITING_EXTERNAL,
+    assert_int_equal(row->status == HF_STATUS_RETRY_SCHEDULED, row->w.next_retry_at != 0);
+    assert_int_equal(row->status == HF_STATUS_WAITING_USER ||
+                         row->status == HF_STATUS_WAITING_EXTERNAL,
                      row->w.waiting_kind != NULL);
     assert_int_equal(hf_status_terminal(row->status), row->w.finished_at != 0);
     /* every delay and every end that is no success has a reason */
-    if (row->status != HF_DONE && !running)
+    if (row->status != HF_STATUS_DONE && !running)
         assert_non_null(row->w.status_reason);
 }
 
@@ -226,25 +227,25 @@ static void assert_outcomes(enum hf_disposition disposition,
 static void verbs_on_expire_rows(void **state)
 {
     (void)state;
-    assert_outcomes(HF_EXPIRE, free_rows, COUNT(free_rows));
+    assert_outcomes(HF_DISPOSITION_EXPIRE, free_rows, COUNT(free_rows));
 }
 
 static void verbs_on_rerunnable_rows(void **state)
 {
     (void)state;
-    assert_outcomes(HF_RERUNNABLE, free_rows, COUNT(free_rows));
+    assert_outcomes(HF_DISPOSITION_RERUNNABLE, free_rows, COUNT(free_rows));
 }
 
 static void verbs_on_owner_bound_rows(void **state)
 {
     (void)state;
-    assert_outcomes(HF_OWNER_BOUND, bound_rows, COUNT(bound_rows));
+    assert_outcomes(HF_DISPOSITION_OWNER_BOUND, bound_rows, COUNT(bound_rows));
 }
 
 static void verbs_on_externally_owned_rows(void **state)
 {
     (void)state;
-    assert_outcomes(HF_EXTERNALLY_OWNED, external_rows, COUNT(external_rows));
+    assert_outcomes(HF_DISPOSITION_EXTERNALLY_OWNED, external_rows, COUNT(external_rows));
 }
 
 static void verbs_on_session_bound_rows(void **state)
@@ -262,7 +263,8 @@ static void refused_writes_nothing(void **state)
     for (size_t i = 0; i < COUNT(bound_rows); i++) {
         struct hf_change change = change_of(&bound_rows[i]);
         for (int s = 1; s < HF_STATUS_COUNT; s++) {
-            const struct hf_row row = rig_row((enum hf_status)s, HF_OWNER_BOUND);
+            const struct hf_row row = rig_row((enum hf_status)s,
+                                              HF_DISPOSITION_OWNER_BOUND);
             struct hf_row same = row;
             rig.step = mark;
             if (rig_apply(&rig, &same, &change) != 0)
@@ -280,8 +282,10 @@ static void claims_take_queued_rows_only(void **state)
         enum hf_disposition disposition;
         const char *outcome;
     } wanted[] = {
-        { HF_EXPIRE, "Rh!!!!!!!!" },           { HF_RERUNNABLE, "Rh!!!!!!!!" },
-        { HF_OWNER_BOUND, "Rh!!!!!!!!" },      { HF_EXTERNALLY_OWNED, "---!-!!!!!" },
+        { HF_DISPOSITION_EXPIRE, "Rh!!!!!!!!" },
+        { HF_DISPOSITION_RERUNNABLE, "Rh!!!!!!!!" },
+        { HF_DISPOSITION_OWNER_BOUND, "Rh!!!!!!!!" },
+        { HF_DISPOSITION_EXTERNALLY_OWNED, "---!-!!!!!" },
         { HF_DISPOSITION_NONE, "!!!!!!!!!!" },
     };
     struct rig rig;

@@ -349,12 +349,12 @@ struct hf_store_methods {
                       struct hf_err *err);
     int (*lease_take)(struct hf_store *store, const struct hf_lease_claim *claim,
                       struct hf_lease_info *ret_info, struct hf_err *err);
-    int (*lease_renew)(struct hf_store *store, enum hf_lane lane, const char *key,
+    int (*lease_renew)(struct hf_store *store, enum hf_leased leased, const char *key,
                        const char *token, struct hf_lease_info *ret_info,
                        struct hf_err *err);
-    int (*lease_release)(struct hf_store *store, enum hf_lane lane, const char *key,
+    int (*lease_release)(struct hf_store *store, enum hf_leased leased, const char *key,
                          const char *token, struct hf_err *err);
-    int (*lease_look)(struct hf_store *store, enum hf_lane lane, const char *key,
+    int (*lease_look)(struct hf_store *store, enum hf_leased leased, const char *key,
                       struct hf_lease_info *ret_info, struct hf_err *err);
     int (*bump)(struct hf_store *store, int64_t *ret_incarnation, struct hf_err *err);
     int (*check)(struct hf_store *store, hf_found *found, void *user, struct hf_err *err);

@@ -118,14 +118,14 @@ static int turn_to_cancel(struct run *run, struct hf_arena *arena, const char **
     struct hf_store *store = run->agent->config.store;
     struct hf_session_answer *head = NULL;
     struct hf_answer *unit = NULL;
-    enum hf_status status = HF_RUNNING;
+    enum hf_status status = HF_STATUS_RUNNING;
     int rc = hf_session_head(store, run->session_id, &head, err);
     if (rc == 0 && run->work_id)
         rc = hf_work_get(store, NULL, run->work_id, &unit, err);
     if (rc == 0 && unit)
         status = hf_status_of(hf_answer_at(unit, 0)->work.status);
     const char *turn = rc == 0 ? head->sessions[0].turn_id : NULL;
-    if (status == HF_QUEUED)
+    if (status == HF_STATUS_QUEUED)
         turn = run->work_id; /* not begun */
     else if (hf_status_terminal(status))
         turn = NULL;

@@ -447,7 +447,7 @@ static void on_stored(struct hf_drive *drive, int code)
         return;
     }
     if (code == HF_ECANCELASKED && drive->phase == DRIVE_RUNNING &&
-        drive->commit.status != HF_CANCELLED) {
+        drive->commit.status != HF_STATUS_CANCELLED) {
         int rc = drive_commit_cancelled(drive); /* the cancel came first */
         if (rc)
             drive_fail(drive, rc, &drive->err);

@@ -260,8 +260,8 @@ void drive_stored(struct hf_drive *drive)
 static enum hf_status status_of(enum hf_outcome_kind kind)
 {
     if (kind <= HF_OUTCOME_FRAME_SWITCH)
-        return HF_DONE;
-    return kind == HF_OUTCOME_CANCELLED ? HF_CANCELLED : HF_FAILED;
+        return HF_STATUS_DONE;
+    return kind == HF_OUTCOME_CANCELLED ? HF_STATUS_CANCELLED : HF_STATUS_FAILED;
 }
 
 /* No record of the turn holds the final answer. */
@@ -315,7 +315,7 @@ int drive_commit_cancelled(struct hf_drive *drive)
         return rc;
     if (has_answer(was))
         drive->commit.record_count--;
-    drive->commit.status = HF_CANCELLED;
+    drive->commit.status = HF_STATUS_CANCELLED;
     drive->commit.outcome = (struct hf_span){ drive->outcome.at, drive->outcome.len };
     drive->store_said = false;
     return 0;

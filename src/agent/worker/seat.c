@@ -186,7 +186,7 @@ void seat_drive(struct seat *seat)
     struct hf_drive_event cancel = worker_cancel();
     if (turn->input_count > 0)
         cancel.status = hf_status_of(turn->inputs[0].status);
-    if (cancel.status != HF_CANCELLED && cancel.status != HF_TIMEOUT)
+    if (cancel.status != HF_STATUS_CANCELLED && cancel.status != HF_STATUS_TIMEOUT)
         cancel.status = HF_STATUS_NONE;
     if (cancel.status || seat->loaded->sessions[0].cancel_request)
         feed(seat, cancel);

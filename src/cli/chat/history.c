@@ -142,7 +142,8 @@ static void show_input(struct chat *chat, const struct hf_session_input *input)
     struct hf_decoded *owner = NULL;
     const struct hf_record *record = NULL;
     enum hf_status status = hf_status_of(input->status);
-    if (input->kind != HF_INPUT_MESSAGE || (status != HF_QUEUED && status != HF_RUNNING))
+    if (input->kind != HF_INPUT_MESSAGE ||
+        (status != HF_STATUS_QUEUED && status != HF_STATUS_RUNNING))
         return;
     if (hf_record_decode(NULL, json, &owner, &record, NULL) == 0 && record->message)
         show_message(chat, NULL, 0, record->message);

@@ -109,7 +109,7 @@ static int begin_wait(struct asking *ask, const char *token)
                                   .verb = HF_VERB_WAIT,
                                   .id = ask->id,
                                   .token = token,
-                                  .status = HF_WAITING_USER,
+                                  .status = HF_STATUS_WAITING_USER,
                                   .ref = ask->id,
                                   .reason = cli_text(ask->cli, "question"),
                                   .timeout_ms = cli_number(ask->cli, "timeout", 0) });
@@ -121,7 +121,7 @@ static int close_done(struct asking *ask, const char *token)
                                             .verb = HF_VERB_CLOSE_OUT,
                                             .id = ask->id,
                                             .token = token,
-                                            .status = HF_DONE,
+                                            .status = HF_STATUS_DONE,
                                             .reason = "answered",
                                             .summary = ask->answer });
 }
@@ -155,7 +155,7 @@ static int make_unit(struct asking *ask, struct hf_answer **ret_answer)
                                  .idempotency_key = key,
                                  .parent_work_id = parent && *parent ? parent : NULL,
                                  .payload = ask->payload,
-                                 .disposition = HF_RERUNNABLE,
+                                 .disposition = HF_DISPOSITION_RERUNNABLE,
                                  .max_attempts = 100,
                                  .priority = -1 };
     const struct hf_process_new process = { .size = sizeof(process),
@@ -204,7 +204,7 @@ static int pass_deadline(struct asking *ask)
 {
     struct cli *cli = ask->cli;
     struct hf_sweep_report report;
-    if (ask->status != HF_WAITING_USER || !ask->deadline_at ||
+    if (ask->status != HF_STATUS_WAITING_USER || !ask->deadline_at ||
         cli_store_now(cli) <= ask->deadline_at)
         return 0;
     return hf_work_sweep(cli->store, &cli->who, 100, &report, &cli->err);
@@ -226,7 +226,7 @@ static int wait_for_answer(struct asking *ask)
     struct cli *cli = ask->cli;
     for (;;) {
         int rc = look(ask);
-        if (rc == 0 && ask->status == HF_QUEUED)
+        if (rc == 0 && ask->status == HF_STATUS_QUEUED)
             rc = take_up(ask);
         if (rc == 0)
             rc = pass_deadline(ask);
@@ -234,7 +234,7 @@ static int wait_for_answer(struct asking *ask)
             return rc;
         if (rc == 0 && hf_status_terminal(ask->status))
             return 0;
-        bool soon = ask->status == HF_QUEUED;
+        bool soon = ask->status == HF_STATUS_QUEUED;
         if (cli_stop_told(&cli->stop, soon ? 0 : LOOK_MS))
             return stopped(ask);
     }
@@ -245,8 +245,8 @@ static int wait_for_answer(struct asking *ask)
 static int put_answer(struct asking *ask)
 {
     struct cli *cli = ask->cli;
-    if (ask->status != HF_DONE || !ask->answer) {
-        bool late = ask->status == HF_TIMEOUT;
+    if (ask->status != HF_STATUS_DONE || !ask->answer) {
+        bool late = ask->status == HF_STATUS_TIMEOUT;
         cli_note(cli,
                  late ? "no answer came in time (unit %s)"
                       : "the question was not answered (unit %s)",

@@ -43,7 +43,7 @@ int check_process_start(struct cli *cli)
         return hf_fail(&cli->err, HF_EINVAL, "--input",
                        "--input and a command exclude each other: leave one of them out");
     int rc = put_command(cli, in);
-    if (rc == 0 && in->work.disposition == HF_EXTERNALLY_OWNED)
+    if (rc == 0 && in->work.disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         rc = hf_fail(&cli->err, HF_EINVAL, "--disposition",
                      "an externally_owned process runs elsewhere: leave the command out, "
                      "or use `holdfast run --detach`");
@@ -110,7 +110,7 @@ static void say_what_follows(const struct cli *cli, const struct hf_start_reques
                  "it runs in the background; holdfast work output %s --follow shows its "
                  "output",
                  id);
-    if (!in->no_run && in->work.disposition == HF_RERUNNABLE)
+    if (!in->no_run && in->work.disposition == HF_DISPOSITION_RERUNNABLE)
         cli_note(cli, "if its runner dies, %s runs it again", who);
 }
 

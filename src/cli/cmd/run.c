@@ -305,7 +305,8 @@ struct hf_new run_unit(struct cli *cli, const char *run_id, const char *payload)
         .idempotency_key = cli_text(cli, "idempotency-key"),
         .parent_work_id = parent && *parent ? parent : NULL,
         .payload = payload,
-        .disposition = disposition ? hf_disposition_of(disposition) : HF_OWNER_BOUND,
+        .disposition = disposition ? hf_disposition_of(disposition)
+                                   : HF_DISPOSITION_OWNER_BOUND,
         .priority = -1,
         .max_attempts = (int)cli_number(cli, "max-attempts", 1),
         .retry_policy = cli_text(cli, "retry-policy"),
@@ -373,7 +374,7 @@ static bool waits(struct job *job)
         return false;
     enum hf_status status = hf_status_of(hf_answer_at(found, 0)->work.status);
     hf_answer_free(found);
-    return status == HF_RETRY_SCHEDULED || status == HF_QUEUED;
+    return status == HF_STATUS_RETRY_SCHEDULED || status == HF_STATUS_QUEUED;
 }
 
 /* Interrupted while nothing of the unit runs: it is cancelled, as if its command had been. Where
@@ -391,7 +392,7 @@ static int cancel_unit(struct job *job, const char *reason)
     int rc = hf_work_change(cli->store, &cli->who, &cancel, 1, HF_ALL_OR_NONE, &done,
                             &cli->err);
     if (rc == 0)
-        job->result.status = hf_status_word(HF_CANCELLED);
+        job->result.status = hf_status_word(HF_STATUS_CANCELLED);
     hf_answer_free(done);
     return rc;
 }
@@ -581,8 +582,8 @@ static int first_is_open(struct job *job, bool *ret_open)
     enum hf_status status = hf_status_of(hf_answer_at(found, 0)->work.status);
     job->result.status = hf_status_word(status);
     hf_answer_free(found);
-    *ret_open = status == HF_QUEUED || status == HF_RUNNING ||
-                status == HF_RETRY_SCHEDULED;
+    *ret_open = status == HF_STATUS_QUEUED || status == HF_STATUS_RUNNING ||
+                status == HF_STATUS_RETRY_SCHEDULED;
     return 0;
 }
 
@@ -612,7 +613,7 @@ static bool wants_retry(const struct job *job)
 {
     const struct hf_run_result *result = &job->result;
     return result->end == HF_RUN_SETTLED && result->next_retry_at &&
-           hf_status_of(result->status) == HF_RETRY_SCHEDULED;
+           hf_status_of(result->status) == HF_STATUS_RETRY_SCHEDULED;
 }
 
 static int run_all(struct job *job)
@@ -682,7 +683,7 @@ static int answer(struct job *job)
     struct cli *cli = job->runner.cli;
     struct hf_run_result *result = &job->result;
     if (job->first_exists) {
-        bool done = hf_status_of(result->status) == HF_DONE;
+        bool done = hf_status_of(result->status) == HF_STATUS_DONE;
         cli_note(cli, "unit %s exists, with status %s: nothing was run", job->work_id,
                  result->status);
         cli->exit_code = done                                         ? 0
@@ -708,7 +709,7 @@ static int answer(struct job *job)
         cli_note(cli, "the command ended without closing unit %s out", job->work_id);
         cli->exit_code = 125;
     } else if (result->exit_code == 0 && result->end == HF_RUN_SETTLED &&
-               (status == HF_FAILED || status == HF_RETRY_SCHEDULED)) {
+               (status == HF_STATUS_FAILED || status == HF_STATUS_RETRY_SCHEDULED)) {
         cli_note(cli,
                  "the command ended with exit code 0, but not all of its evidence "
                  "is there: unit %s is %s",

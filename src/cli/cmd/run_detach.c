@@ -42,7 +42,7 @@ static int record(struct cli *cli, const struct hf_command *command, struct news
         return rc;
     struct hf_new work = run_unit(cli, key ? key : nonce, payload);
     cli->who.actor = run_owner(cli); /* names this process, which will be the command */
-    work.disposition = HF_EXTERNALLY_OWNED;
+    work.disposition = HF_DISPOSITION_EXTERNALLY_OWNED;
     work.detached = true;
     struct hf_process_new process = { .size = sizeof(process),
                                       .work = &work,

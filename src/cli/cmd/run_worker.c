@@ -225,9 +225,9 @@ static bool nothing_on(const struct hf_answer *page)
     bool nothing = true;
     for (size_t i = 0; nothing && i < hf_answer_count(page); i++) {
         const struct hf_work *work = &hf_answer_at(page, i)->work;
-        bool bound = hf_disposition_of(work->disposition) == HF_OWNER_BOUND;
+        bool bound = hf_disposition_of(work->disposition) == HF_DISPOSITION_OWNER_BOUND;
         bool held = work->gate && hf_same(work->gate, "held"); /* until it is released */
-        nothing = held || (hf_status_of(work->status) == HF_RUNNING && bound);
+        nothing = held || (hf_status_of(work->status) == HF_STATUS_RUNNING && bound);
     }
     return nothing;
 }
@@ -236,8 +236,8 @@ static bool nothing_on(const struct hf_answer *page)
  * what is bound to another owner, is not for us. */
 static int nothing_left(struct worker *worker, bool *ret_nothing)
 {
-    static const enum hf_status statuses[] = { HF_QUEUED, HF_RUNNING,
-                                               HF_RETRY_SCHEDULED };
+    static const enum hf_status statuses[] = { HF_STATUS_QUEUED, HF_STATUS_RUNNING,
+                                               HF_STATUS_RETRY_SCHEDULED };
     struct cli *cli = worker->runner->cli;
     const char *queue = cli_text(cli, "queue");
     struct hf_filter filter = { .size = sizeof(filter),

@@ -57,15 +57,15 @@ static int fill_unit(struct cli *cli, const struct unit *unit, const char *input
         return hf_fail(&cli->err, HF_EINVAL, unit->payload_option,
                        "a command sets %s itself: leave out --kind and --%s",
                        unit->payload_option, unit->payload_option);
-    if (*unit->max_attempts > 1 && *unit->disposition != HF_RERUNNABLE)
+    if (*unit->max_attempts > 1 && *unit->disposition != HF_DISPOSITION_RERUNNABLE)
         return hf_fail(&cli->err, HF_EINVAL, "--max-attempts",
                        "--max-attempts above 1 needs --disposition rerunnable: an "
                        "owner_bound unit is never run again");
     *unit->kind = HF_RUN_KIND;
     *unit->queue = *unit->queue ? *unit->queue : RUN_QUEUE;
     if (*unit->disposition == HF_DISPOSITION_NONE)
-        *unit->disposition = HF_OWNER_BOUND;
-    if (*unit->disposition == HF_OWNER_BOUND)
+        *unit->disposition = HF_DISPOSITION_OWNER_BOUND;
+    if (*unit->disposition == HF_DISPOSITION_OWNER_BOUND)
         *unit->max_attempts = 1;
     return write_command(cli, input, unit->payload);
 }

@@ -62,11 +62,11 @@ static void counts(struct top_screen *screen, const struct op_watch *list)
     (void)snprintf(text, sizeof(text),
                    "running %lld   queued %lld (%lld cannot start now)   waiting %lld   "
                    "retry %lld",
-                   (long long)stats->by_status[HF_RUNNING],
-                   (long long)stats->by_status[HF_QUEUED], (long long)stats->gated,
-                   (long long)(stats->by_status[HF_WAITING_USER] +
-                               stats->by_status[HF_WAITING_EXTERNAL]),
-                   (long long)stats->by_status[HF_RETRY_SCHEDULED]);
+                   (long long)stats->by_status[HF_STATUS_RUNNING],
+                   (long long)stats->by_status[HF_STATUS_QUEUED], (long long)stats->gated,
+                   (long long)(stats->by_status[HF_STATUS_WAITING_USER] +
+                               stats->by_status[HF_STATUS_WAITING_EXTERNAL]),
+                   (long long)stats->by_status[HF_STATUS_RETRY_SCHEDULED]);
     line(screen, CLI_PLAIN, text);
     (void)snprintf(text, sizeof(text), "silent %lld   about to lapse %lld   held %zu%s",
                    (long long)stats->silent, (long long)stats->lapsing,
@@ -166,7 +166,7 @@ static void waiting_row(struct cli_table *table, const struct op_watch *list, si
     const struct hf_work *work = &hf_answer_at(list->waiting, i)->work;
     char what[OP_WHAT], age[24], left[24];
     bool over = work->deadline_at && work->deadline_at <= list->now;
-    bool user = hf_status_of(work->status) == HF_WAITING_USER;
+    bool user = hf_status_of(work->status) == HF_STATUS_WAITING_USER;
     const char *cells[] = { cli_short_id(work->work_id),
                             op_what(work, what),
                             work->kind,
@@ -351,11 +351,12 @@ static int draw(struct top_screen *screen, const struct op_watch *list)
     size_t running = hf_answer_count(list->running);
     size_t waiting = hf_answer_count(list->waiting);
     size_t schedules = hf_schedules_count(list->schedules);
-    int64_t waits = stats->by_status[HF_WAITING_USER] +
-                    stats->by_status[HF_WAITING_EXTERNAL];
+    int64_t waits = stats->by_status[HF_STATUS_WAITING_USER] +
+                    stats->by_status[HF_STATUS_WAITING_EXTERNAL];
     struct section sections[SECTIONS] = {
         { running_columns, COUNT(running_columns), running_row, running,
-          hf_answer_next(list->running) ? stats->by_status[HF_RUNNING] : (int64_t)running,
+          hf_answer_next(list->running) ? stats->by_status[HF_STATUS_RUNNING]
+                                        : (int64_t)running,
           0 },
         { session_columns, COUNT(session_columns), session_row,
           list->sessions->session_count, (int64_t)list->sessions->session_count, 0 },

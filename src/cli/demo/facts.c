@@ -39,12 +39,12 @@ static void count_event(struct demo_facts *facts, const struct hf_event *event,
                                          : HF_STATUS_NONE;
     facts->steps += strcmp(event->event_type, "step") == 0;
     facts->transitions += to != HF_STATUS_NONE;
-    facts->resumes += from == HF_WAITING_USER && to == HF_QUEUED;
-    facts->retries += from == HF_RETRY_SCHEDULED && to == HF_QUEUED;
+    facts->resumes += from == HF_STATUS_WAITING_USER && to == HF_STATUS_QUEUED;
+    facts->retries += from == HF_STATUS_RETRY_SCHEDULED && to == HF_STATUS_QUEUED;
     facts->evidence += (int64_t)hf_json_items(hf_json_member(note, "evidence"));
-    if (from == HF_RUNNING && to == HF_QUEUED)
+    if (from == HF_STATUS_RUNNING && to == HF_STATUS_QUEUED)
         read_proof(facts, note);
-    if (to != HF_RUNNING)
+    if (to != HF_STATUS_RUNNING)
         return;
     facts->attempts++;
     if (facts->reclaims && !facts->reclaimed_at) {
@@ -80,7 +80,7 @@ static int read_unit(struct cli *cli, struct demo_facts *facts,
     facts->units++;
     (void)snprintf(facts->names + used, sizeof(facts->names) - used, "%s%s",
                    used ? ", " : "", work->kind);
-    facts->done += hf_status_of(work->status) == HF_DONE;
+    facts->done += hf_status_of(work->status) == HF_STATUS_DONE;
     if (strcmp(work->kind, DEMO_KILL) == 0 && work->payload) {
         struct json_t *payload = NULL;
         int rc = parse(cli, work->payload, &payload);

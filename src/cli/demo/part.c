@@ -84,7 +84,7 @@ static int submit(struct demo_stage *stage, size_t first, size_t count)
         news[i].size = sizeof(news[i]);
         news[i].source = HF_SOURCE_MANUAL;
         news[i].queue = DEMO_QUEUE;
-        news[i].disposition = HF_RERUNNABLE;
+        news[i].disposition = HF_DISPOSITION_RERUNNABLE;
         news[i].priority = -1;
     }
     int rc = hf_work_create(stage->store, &stage->caller, news, count, HF_ALL_OR_NONE,
@@ -125,7 +125,7 @@ static int finish(struct demo_stage *stage, const struct hf_item *unit,
                   const char *summary, const char *evidence)
 {
     struct hf_change wanted = { .verb = HF_VERB_CLOSE_OUT,
-                                .status = HF_DONE,
+                                .status = HF_STATUS_DONE,
                                 .summary = summary,
                                 .evidence = &evidence,
                                 .evidence_count = evidence ? 1 : 0 };
@@ -203,7 +203,7 @@ static int do_approve(struct demo_stage *stage, const struct hf_item *unit)
     if (unit->work.resume_payload)
         return finish(stage, unit, unit->work.resume_payload, NULL);
     struct hf_change wanted = { .verb = HF_VERB_WAIT,
-                                .status = HF_WAITING_USER,
+                                .status = HF_STATUS_WAITING_USER,
                                 .ref = DEMO_APPROVAL,
                                 .timeout_ms = 3600000 };
     int rc = change(stage, unit, &wanted, NULL);
@@ -254,7 +254,7 @@ static int write_report(struct demo_stage *stage, char ret_evidence[80])
 static int do_publish(struct demo_stage *stage, const struct hf_item *unit)
 {
     char evidence[80];
-    struct hf_change bare = { .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE };
+    struct hf_change bare = { .verb = HF_VERB_CLOSE_OUT, .status = HF_STATUS_DONE };
     int rc = write_report(stage, evidence);
     if (rc)
         return rc;

@@ -55,7 +55,7 @@ static void log_ended(struct serving *serving, const struct hf_worker_event *eve
 {
     char text[120];
     serving->turns++;
-    serving->failed += event->status != HF_DONE;
+    serving->failed += event->status != HF_STATUS_DONE;
     (void)snprintf(text, sizeof(text), "%s, %lld tokens in, %lld out",
                    hf_status_word(event->status), (long long)event->usage->input,
                    (long long)event->usage->output);

@@ -26,7 +26,7 @@ const struct hf_input hf_process_start_inputs[] = {
       "a command to run in the background, after --", HF_IN_AT(hf_start_request, command) },
     { "disposition", "WORD", HF_IN_WORD, HF_IN_NEEDED,
       "what happens to the process when its owner is lost; required, no default",
-      .words = disposition_words, .min = HF_RERUNNABLE,
+      .words = disposition_words, .min = HF_DISPOSITION_RERUNNABLE,
       HF_IN_AT(hf_start_request, work.disposition) },
     TEXT("identity_kind", "K", "kind of process (default: process, or run with a "
                                "command)",

@@ -106,7 +106,8 @@ static int check_escalation(const struct hf_change *change, struct hf_err *err)
 
 static int check_wait(const struct hf_change *change, struct hf_err *err)
 {
-    if (change->status != HF_WAITING_USER && change->status != HF_WAITING_EXTERNAL)
+    if (change->status != HF_STATUS_WAITING_USER &&
+        change->status != HF_STATUS_WAITING_EXTERNAL)
         return hf_fail(err, HF_EINVAL, "status",
                        "a wait must go to waiting_user or waiting_external");
     if (change->summary || change->output_count || change->evidence_count ||
@@ -124,8 +125,8 @@ static int check_resume(const struct hf_change *change, struct hf_err *err)
 {
     if (change->id && change->ref)
         return hf_fail(err, HF_EINVAL, "ref", "resume takes an id or a ref, not both");
-    if (change->status != HF_STATUS_NONE && change->status != HF_WAITING_USER &&
-        change->status != HF_WAITING_EXTERNAL)
+    if (change->status != HF_STATUS_NONE && change->status != HF_STATUS_WAITING_USER &&
+        change->status != HF_STATUS_WAITING_EXTERNAL)
         return hf_fail(err, HF_EINVAL, "status",
                        "resume narrows a ref to waiting_user or waiting_external only");
     if (change->status != HF_STATUS_NONE && !change->ref)
@@ -193,7 +194,7 @@ static int check_close_out(const struct hf_change *change, struct hf_err *err)
     if (!change->token == !change->authority)
         return hf_fail(err, HF_EINVAL, change->token ? "authority" : "token",
                        "a close-out takes the holder's token or an authority, not both");
-    if (change->status == HF_DONE && change->error_class)
+    if (change->status == HF_STATUS_DONE && change->error_class)
         return hf_fail(err, HF_EINVAL, "error_class",
                        "status done excludes an error class");
     int rc = hf_check_key_opt(change->authority, KEY_MAX, "authority", err);

@@ -13,7 +13,7 @@ hf_ms hf_later(hf_ms a, hf_ms b)
 
 bool hf_row_bound(const struct hf_row *row)
 {
-    return row->disposition == HF_OWNER_BOUND && row->w.first_started_at != 0;
+    return row->disposition == HF_DISPOSITION_OWNER_BOUND && row->w.first_started_at != 0;
 }
 
 bool hf_row_gated(const struct hf_row *row, const char *gate)
@@ -32,12 +32,13 @@ const char *hf_row_first_gate(const struct hf_row *row)
 
 bool hf_row_waiting(const struct hf_row *row)
 {
-    return row->status == HF_WAITING_USER || row->status == HF_WAITING_EXTERNAL;
+    return row->status == HF_STATUS_WAITING_USER ||
+           row->status == HF_STATUS_WAITING_EXTERNAL;
 }
 
 hf_ms hf_row_act_at(const struct hf_row *row)
 {
-    bool graced = row->disposition == HF_EXPIRE;
+    bool graced = row->disposition == HF_DISPOSITION_EXPIRE;
     hf_ms grace_ms = graced ? row->grace_ms : 0;
     return hf_later(row->w.lease_expires_at, grace_ms);
 }
@@ -116,11 +117,11 @@ void hf_draft_enter(struct hf_draft *draft, enum hf_status to, const char *verb)
     row->w.escalate = NULL;
     row->w.escalate_at = 0;
     release(row);
-    if (draft->old->status == HF_RUNNING && !hf_same(verb, "sweep")) {
+    if (draft->old->status == HF_STATUS_RUNNING && !hf_same(verb, "sweep")) {
         row->crashes = 0; /* this execution ended in order */
         row->crashed_at = 0;
     }
-    if (to == HF_QUEUED)
+    if (to == HF_STATUS_QUEUED)
         enter_queued(row, draft->env->now);
     if (hf_status_terminal(to))
         row->w.finished_at = draft->env->now;
@@ -197,7 +198,7 @@ int hf_draft_acquire(struct hf_draft *draft, const struct hf_claimant *who,
     if (rc)
         return rc;
 
-    hf_draft_enter(draft, HF_RUNNING, verb);
+    hf_draft_enter(draft, HF_STATUS_RUNNING, verb);
     hf_draft_put_lease(draft, &lease);
     row->grace_ms = env->policy->grace_ms;
     row->lease_check_at = hf_row_act_at(row);
@@ -224,7 +225,7 @@ void hf_draft_retry(struct hf_draft *draft, const struct hf_retry *retry,
                     const char *verb, struct hf_note *note)
 {
     struct hf_row *row = &draft->out.row;
-    hf_draft_enter(draft, HF_RETRY_SCHEDULED, verb);
+    hf_draft_enter(draft, HF_STATUS_RETRY_SCHEDULED, verb);
     note->delay_ms = hf_retry_delay(retry, row->w.failures, draft->env->random);
     row->w.next_retry_at = hf_later(draft->env->now, note->delay_ms);
     note->next_retry_at = row->w.next_retry_at;

@@ -11,14 +11,14 @@
  * "bound": a started owner_bound row. "external": an externally_owned row. */
 #define E(from, to, verb, by, of, when)                                                  \
     {                                                                                    \
-        HF_##from, HF_##to, verb, HF_BY_##by, HF_OF_##of, when                           \
+        HF_STATUS_##from, HF_STATUS_##to, verb, HF_BY_##by, HF_OF_##of, when             \
     }
 
 /* clang-format off */
 const struct hf_edge hf_edges[] = {
-    E(STATUS_NONE, QUEUED,           "create", CREATE,     HERE,     ""),
-    E(STATUS_NONE, WAITING_EXTERNAL, "create", CREATE,     EXTERNAL, "external; reference optional, no deadline"),
-    E(STATUS_NONE, DONE,             "create", CREATE,     ANY,      "detached: its hand-off is what was done"),
+    E(NONE, QUEUED,           "create", CREATE,     HERE,     ""),
+    E(NONE, WAITING_EXTERNAL, "create", CREATE,     EXTERNAL, "external; reference optional, no deadline"),
+    E(NONE, DONE,             "create", CREATE,     ANY,      "detached: its hand-off is what was done"),
 
     E(QUEUED, RUNNING,          "claim", CLAIM,       ANY,      "gate null, lane free"),
     E(QUEUED, CANCELLED,        "cancel", ANYBODY,    ANY,      "any time"),
@@ -111,9 +111,9 @@ static const struct event_rule event_rules[] = {
     { "complete", HF_STATUS_NONE, HF_STATUS_NONE, "close_out" },
     { "requeue", HF_STATUS_NONE, HF_STATUS_NONE, "requeued" },
     { "reschedule", HF_STATUS_NONE, HF_STATUS_NONE, "rescheduled" },
-    { NULL, HF_STATUS_NONE, HF_RETRY_SCHEDULED, "retry_scheduled" },
-    { "sweep", HF_RETRY_SCHEDULED, HF_QUEUED, "retry_promoted" },
-    { "sweep", HF_STATUS_NONE, HF_TIMEOUT, "timeout_marked" },
+    { NULL, HF_STATUS_NONE, HF_STATUS_RETRY_SCHEDULED, "retry_scheduled" },
+    { "sweep", HF_STATUS_RETRY_SCHEDULED, HF_STATUS_QUEUED, "retry_promoted" },
+    { "sweep", HF_STATUS_NONE, HF_STATUS_TIMEOUT, "timeout_marked" },
 };
 
 const char *hf_edge_event(enum hf_status from, enum hf_status to, const char *verb)

@@ -20,7 +20,7 @@ const struct hf_policy hf_policy_builtin = {
     .wait_user_ms = 24 * 3600 * 1000,
     .wait_external_ms = 2 * 3600 * 1000,
     .max_attempts = 3,
-    .disposition = HF_EXPIRE,
+    .disposition = HF_DISPOSITION_EXPIRE,
 };
 
 /* The number of executions that a scope asks for, in its own field or in its retry policy;

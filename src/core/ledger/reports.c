@@ -72,11 +72,11 @@ const struct hf_shape hf_output_facts_shape = HF_SHAPE("shown_output", output_fa
 #define STATUS(word, status)                                                             \
     AS(word, I64, hf_stats, by_status[status], "units in this status")
 static const struct hf_field by_status_fields[] = {
-    STATUS("queued", HF_QUEUED),
-    STATUS("running", HF_RUNNING),
-    STATUS("waiting_user", HF_WAITING_USER),
-    STATUS("waiting_external", HF_WAITING_EXTERNAL),
-    STATUS("retry_scheduled", HF_RETRY_SCHEDULED),
+    STATUS("queued", HF_STATUS_QUEUED),
+    STATUS("running", HF_STATUS_RUNNING),
+    STATUS("waiting_user", HF_STATUS_WAITING_USER),
+    STATUS("waiting_external", HF_STATUS_WAITING_EXTERNAL),
+    STATUS("retry_scheduled", HF_STATUS_RETRY_SCHEDULED),
 };
 static const struct hf_shape by_status_shape = HF_SHAPE("by_status", by_status_fields);
 

@@ -101,7 +101,8 @@ int hf_new_check(const struct hf_new *request, struct hf_err *err);
     .kind = (wanted)->kind, .queue = (wanted)->queue, .lane_key = (wanted)->lane_key,    \
     .priority = (wanted)->priority, .max_attempts = (wanted)->max_attempts,              \
     .retry_policy = (wanted)->retry_policy,                                              \
-    .disposition = (wanted)->disposition ? (wanted)->disposition : HF_RERUNNABLE,        \
+    .disposition = (wanted)->disposition ? (wanted)->disposition                         \
+                                         : HF_DISPOSITION_RERUNNABLE,                    \
     .start_timeout_ms = (wanted)->start_timeout_ms,                                      \
     .exec_timeout_ms = (wanted)->exec_timeout_ms
 int hf_claim_check(const struct hf_claim *claim, struct hf_err *err);

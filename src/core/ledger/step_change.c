@@ -35,9 +35,10 @@ static const char *settled_as(const struct hf_draft *draft)
     const struct hf_change *change = draft->change;
     if (change->verb != HF_VERB_WAIT)
         return hf_verb_word(change->verb);
-    return hf_arena_join(
-        draft->arena, change->status == HF_WAITING_USER ? "wait user " : "wait external ",
-        change->ref);
+    return hf_arena_join(draft->arena,
+                         change->status == HF_STATUS_WAITING_USER ? "wait user "
+                                                                  : "wait external ",
+                         change->ref);
 }
 
 /* The same again. A closed row keeps its status until a requeue, which forgets the token. */

@@ -36,12 +36,12 @@ static int claim(struct hf_draft *draft, const struct hf_claimant *who)
 {
     const struct hf_row *old = draft->old;
     if (old->w.session_id)
-        return hf_draft_refuse(draft, HF_RUNNING, "claim",
+        return hf_draft_refuse(draft, HF_STATUS_RUNNING, "claim",
                                "the row is claimed under its session's lease");
-    if (old->status == HF_RUNNING)
+    if (old->status == HF_STATUS_RUNNING)
         return reenter(draft, who);
-    if (!hf_edge_legal(old->status, HF_RUNNING, "claim"))
-        return hf_draft_refuse(draft, HF_RUNNING, "claim", NULL);
+    if (!hf_edge_legal(old->status, HF_STATUS_RUNNING, "claim"))
+        return hf_draft_refuse(draft, HF_STATUS_RUNNING, "claim", NULL);
     if (old->w.gate)
         return hf_fail(draft->err, HF_ETRANSITION, "gate",
                        "the row cannot be claimed now: gate is %s", old->w.gate);

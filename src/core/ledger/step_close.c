@@ -16,7 +16,7 @@ static int check_rule(struct hf_draft *draft, const char *closer)
 {
     const struct hf_change *change = draft->change;
     const char *rule = draft->old->w.close_rule;
-    if (!rule || change->status != HF_DONE)
+    if (!rule || change->status != HF_STATUS_DONE)
         return 0;
     if (hf_same(rule, "evidence") && change->evidence_count == 0)
         return hf_fail(draft->err, HF_EPOLICY, "evidence",
@@ -57,7 +57,7 @@ static int result_text(struct hf_draft *draft, const char **ret_text)
 
 static const char *reason_of(const struct hf_change *change)
 {
-    if (change->status == HF_DONE)
+    if (change->status == HF_STATUS_DONE)
         return change->reason;
     return first_of(change->reason, change->error_class, hf_status_word(change->status));
 }
@@ -109,7 +109,7 @@ int hf_draft_close_out(struct hf_draft *draft)
     if (!change->token && !change->authority)
         return hf_fail(draft->err, HF_EINVAL, "token",
                        "a close-out needs the holder's token, or an authority");
-    if (!change->token && old->disposition != HF_EXTERNALLY_OWNED)
+    if (!change->token && old->disposition != HF_DISPOSITION_EXTERNALLY_OWNED)
         return hf_draft_refuse(draft, change->status, "an authority",
                                "only an externally_owned row takes an authority");
     bool before = false;
@@ -144,9 +144,9 @@ int hf_draft_fail(struct hf_draft *draft)
     if (retryable && row->w.failures < row->w.max_attempts)
         hf_draft_retry(draft, &retry, "fail", &note);
     else
-        hf_draft_enter(draft, HF_FAILED, "fail");
+        hf_draft_enter(draft, HF_STATUS_FAILED, "fail");
     row->w.error_class = change->error_class;
-    row->w.status_reason = retryable && row->status == HF_FAILED
+    row->w.status_reason = retryable && row->status == HF_STATUS_FAILED
                                ? "attempts_exhausted"
                                : first_of(change->reason, change->error_class, NULL);
     row->message = change->reason;
@@ -158,9 +158,9 @@ int hf_draft_hand_back(struct hf_draft *draft)
 {
     struct hf_row *row = &draft->out.row;
     if (hf_row_bound(row))
-        return hf_draft_refuse(draft, HF_QUEUED, "hand_back",
+        return hf_draft_refuse(draft, HF_STATUS_QUEUED, "hand_back",
                                "only its owner can end a started owner_bound row");
-    hf_draft_enter(draft, HF_QUEUED, "hand_back");
+    hf_draft_enter(draft, HF_STATUS_QUEUED, "hand_back");
     row->w.status_reason = first_of(draft->change->reason, "handed_back", NULL);
     row->message = draft->change->reason;
     return hf_draft_note(draft,
@@ -187,15 +187,15 @@ static int record(struct hf_draft *draft, const char **column, const char *event
 int hf_draft_cancel(struct hf_draft *draft)
 {
     struct hf_row *row = &draft->out.row;
-    if (!hf_edge_legal(row->status, HF_CANCELLED, "cancel"))
-        return hf_draft_refuse(draft, HF_CANCELLED, "cancel", NULL);
+    if (!hf_edge_legal(row->status, HF_STATUS_CANCELLED, "cancel"))
+        return hf_draft_refuse(draft, HF_STATUS_CANCELLED, "cancel", NULL);
     /* The holder's own token cancels at once. The turn of a session ends by its commit. */
     bool asks = row->w.session_id ||
-                (row->disposition == HF_OWNER_BOUND && !draft->change->token);
-    if (row->status == HF_RUNNING && asks)
+                (row->disposition == HF_DISPOSITION_OWNER_BOUND && !draft->change->token);
+    if (row->status == HF_STATUS_RUNNING && asks)
         return record(draft, &row->w.cancel_request, "cancel_requested");
 
-    hf_draft_enter(draft, HF_CANCELLED, "cancel");
+    hf_draft_enter(draft, HF_STATUS_CANCELLED, "cancel");
     row->w.status_reason = first_of(draft->change->reason, row->w.status, NULL);
     row->message = draft->change->reason;
     struct hf_note note = { .reason = row->w.status_reason };
@@ -209,17 +209,17 @@ int hf_draft_cancel(struct hf_draft *draft)
 int hf_draft_requeue(struct hf_draft *draft)
 {
     struct hf_row *row = &draft->out.row;
-    if (!hf_edge_legal(row->status, HF_QUEUED, "requeue"))
-        return hf_draft_refuse(draft, HF_QUEUED, "requeue", NULL);
+    if (!hf_edge_legal(row->status, HF_STATUS_QUEUED, "requeue"))
+        return hf_draft_refuse(draft, HF_STATUS_QUEUED, "requeue", NULL);
     /* No caller here could run it; the caller that owns it outside starts a new unit. */
-    if (row->disposition == HF_EXTERNALLY_OWNED)
+    if (row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         return hf_draft_refuse(
-            draft, HF_QUEUED, "requeue",
+            draft, HF_STATUS_QUEUED, "requeue",
             "an externally_owned row cannot be claimed: it runs elsewhere");
     int rc = hf_draft_count(draft, &row->w.generation, "generation");
     if (rc)
         return rc;
-    hf_draft_enter(draft, HF_QUEUED, "requeue");
+    hf_draft_enter(draft, HF_STATUS_QUEUED, "requeue");
     row->w.status_reason = first_of(draft->change->reason, "requeued", NULL);
     row->message = draft->change->reason;
     row->w.failures = 0;
@@ -244,17 +244,17 @@ int hf_draft_requeue(struct hf_draft *draft)
 int hf_draft_request_abandon(struct hf_draft *draft)
 {
     struct hf_row *row = &draft->out.row;
-    bool external = row->disposition == HF_EXTERNALLY_OWNED;
+    bool external = row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED;
     if (hf_status_terminal(row->status) || (!external && !hf_row_bound(row)))
         return hf_draft_refuse(
-            draft, HF_ABANDONED, "request_abandon",
+            draft, HF_STATUS_ABANDONED, "request_abandon",
             "only a started owner_bound or an externally_owned row that "
             "has not ended can be abandoned");
     int rc = record(draft, &row->w.abandon_request, "abandon_requested");
     if (rc || draft->out.kind != HF_STEP_QUIET)
         return rc;
     /* Let the next sweep look at the lease; a row without one is found by its request. */
-    if (row->status == HF_RUNNING)
+    if (row->status == HF_STATUS_RUNNING)
         row->lease_check_at = draft->env->lease_now;
     return 0;
 }
@@ -262,10 +262,10 @@ int hf_draft_request_abandon(struct hf_draft *draft)
 int hf_draft_abandon(struct hf_draft *draft)
 {
     struct hf_row *row = &draft->out.row;
-    if (!hf_row_bound(row) || !hf_edge_legal(row->status, HF_ABANDONED, "drain"))
-        return hf_draft_refuse(draft, HF_ABANDONED, "abandon",
+    if (!hf_row_bound(row) || !hf_edge_legal(row->status, HF_STATUS_ABANDONED, "drain"))
+        return hf_draft_refuse(draft, HF_STATUS_ABANDONED, "abandon",
                                "only its owner can drain a started owner_bound row");
-    hf_draft_enter(draft, HF_ABANDONED, "drain");
+    hf_draft_enter(draft, HF_STATUS_ABANDONED, "drain");
     row->w.status_reason = "owner_drain";
     row->message = draft->change->reason;
     return hf_draft_note(draft,

@@ -17,11 +17,11 @@ static const char *or_else(const char *given, const char *otherwise)
 static int check_fit(const struct hf_new *request, enum hf_disposition disposition,
                      struct hf_err *err)
 {
-    if (disposition == HF_OWNER_BOUND && request->exec_timeout_ms != 0)
+    if (disposition == HF_DISPOSITION_OWNER_BOUND && request->exec_timeout_ms != 0)
         return hf_fail(
             err, HF_EINVAL, "exec_timeout_ms",
             "an owner_bound row has no execution timeout: only its owner ends it");
-    if (disposition != HF_EXTERNALLY_OWNED)
+    if (disposition != HF_DISPOSITION_EXTERNALLY_OWNED)
         return 0;
     const char *field = request->lane_key           ? "lane_key"
                         : request->limit_key        ? "limit_key"
@@ -100,7 +100,7 @@ static int fix_limit(struct hf_draft *draft, const struct hf_new *request)
     const char *key = request->limit_key ? request->limit_key : request->rate_key;
     row->w.fair_key = request->fair_key;
     row->fair_weight = request->fair_weight ? request->fair_weight : 1;
-    if (row->disposition == HF_EXTERNALLY_OWNED || request->detached)
+    if (row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED || request->detached)
         return 0;
     if (key)
         return hf_quota_full_name(draft->arena,
@@ -119,14 +119,14 @@ static void fix_policy(struct hf_row *row, const struct hf_new *request,
     if (row->disposition == HF_DISPOSITION_NONE)
         row->disposition = policy->disposition;
     if (row->disposition == HF_DISPOSITION_NONE)
-        row->disposition = HF_EXPIRE;
+        row->disposition = HF_DISPOSITION_EXPIRE;
     row->w.disposition = hf_disposition_word(row->disposition);
     row->w.close_rule = or_else(request->close_rule, policy->close_rule);
-    if (row->disposition == HF_EXTERNALLY_OWNED)
+    if (row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         return;
     row->w.start_timeout_ms = request->start_timeout_ms ? request->start_timeout_ms
                                                         : policy->start_timeout_ms;
-    if (row->disposition != HF_OWNER_BOUND)
+    if (row->disposition != HF_DISPOSITION_OWNER_BOUND)
         row->w.exec_timeout_ms = request->exec_timeout_ms ? request->exec_timeout_ms
                                                           : policy->exec_timeout_ms;
 }
@@ -137,15 +137,15 @@ static void enter_first(struct hf_draft *draft, const struct hf_new *request)
     hf_ms now = draft->env->now;
     hf_ms due_at = request->due_at ? request->due_at : hf_later(now, request->delay_ms);
     if (request->detached) {
-        hf_draft_enter(draft, HF_DONE, "create");
+        hf_draft_enter(draft, HF_STATUS_DONE, "create");
         row->w.status_reason = "detached";
-    } else if (row->disposition == HF_EXTERNALLY_OWNED) {
-        hf_draft_enter(draft, HF_WAITING_EXTERNAL, "create");
+    } else if (row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED) {
+        hf_draft_enter(draft, HF_STATUS_WAITING_EXTERNAL, "create");
         row->w.waiting_kind = "external";
         row->w.waiting_ref = request->ref;
         row->w.status_reason = row->w.status;
     } else {
-        hf_draft_enter(draft, HF_QUEUED, "create");
+        hf_draft_enter(draft, HF_STATUS_QUEUED, "create");
         if (row->w.start_timeout_ms)
             row->w.deadline_at = hf_later(due_at, row->w.start_timeout_ms);
         if (due_at > now)

@@ -17,9 +17,9 @@ int hf_draft_reschedule(struct hf_draft *draft)
     struct hf_row *row = &draft->out.row;
     hf_ms now = draft->env->now;
     hf_ms at = hf_later(now, draft->change->timeout_ms);
-    bool due = row->status == HF_QUEUED && hf_row_gated(row, "due");
-    if (row->status != HF_RETRY_SCHEDULED && !due)
-        return hf_draft_refuse(draft, HF_QUEUED, "reschedule",
+    bool due = row->status == HF_STATUS_QUEUED && hf_row_gated(row, "due");
+    if (row->status != HF_STATUS_RETRY_SCHEDULED && !due)
+        return hf_draft_refuse(draft, HF_STATUS_QUEUED, "reschedule",
                                "the row waits for neither its start time nor its retry");
     if (due) {
         set_due(row, now, at);
@@ -29,7 +29,7 @@ int hf_draft_reschedule(struct hf_draft *draft)
         row->w.updated_at = now;
         hf_draft_quiet(draft, "rescheduled");
     } else {
-        hf_draft_enter(draft, HF_QUEUED, "reschedule");
+        hf_draft_enter(draft, HF_STATUS_QUEUED, "reschedule");
         row->w.status_reason = "rescheduled";
     }
     row->message = draft->change->reason;
@@ -41,8 +41,8 @@ int hf_draft_reschedule(struct hf_draft *draft)
 int hf_draft_release(struct hf_draft *draft)
 {
     struct hf_row *row = &draft->out.row;
-    if (row->status != HF_QUEUED || !hf_row_gated(row, "held"))
-        return hf_draft_refuse(draft, HF_QUEUED, "release", "the row is not held");
+    if (row->status != HF_STATUS_QUEUED || !hf_row_gated(row, "held"))
+        return hf_draft_refuse(draft, HF_STATUS_QUEUED, "release", "the row is not held");
     set_due(row, draft->env->now, draft->env->now);
     row->crashes = 0;
     row->crashed_at = 0;

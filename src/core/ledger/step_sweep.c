@@ -39,7 +39,7 @@ static int abandon(struct hf_draft *draft, const char *verb, const char *proof)
     int rc = proof ? hf_draft_count(draft, &row->w.failures, "failures") : 0;
     if (rc)
         return rc;
-    hf_draft_enter(draft, HF_ABANDONED, verb);
+    hf_draft_enter(draft, HF_STATUS_ABANDONED, verb);
     row->w.status_reason = note.writer;
     draft->out.swept = HF_SWEPT_ABANDONED;
     return hf_draft_note(draft, &note);
@@ -67,7 +67,7 @@ static int rerun(struct hf_draft *draft, const char *reason, const char *proof)
         return rc;
     bool left = row->w.failures < row->w.max_attempts;
     bool held = poisonous(draft) && left;
-    hf_draft_enter(draft, left ? HF_QUEUED : HF_FAILED, "sweep");
+    hf_draft_enter(draft, left ? HF_STATUS_QUEUED : HF_STATUS_FAILED, "sweep");
     if (held) {
         row->w.gate = "held";
         row->w.deadline_at = 0; /* an operator has all the time there is */
@@ -110,7 +110,7 @@ static int time_out_running(struct hf_draft *draft, const char *reason, const ch
         hf_draft_retry(draft, &retry, "sweep", &note);
         draft->out.swept = HF_SWEPT_RETRIED;
     } else {
-        hf_draft_enter(draft, HF_TIMEOUT, "sweep");
+        hf_draft_enter(draft, HF_STATUS_TIMEOUT, "sweep");
         draft->out.swept = HF_SWEPT_TIMED_OUT;
     }
     row->w.error_class = reason;
@@ -121,7 +121,7 @@ static int time_out_running(struct hf_draft *draft, const char *reason, const ch
 /* queued and waiting_*: no execution was lost, so no failure is spent. */
 static int time_out_idle(struct hf_draft *draft, const char *reason)
 {
-    hf_draft_enter(draft, HF_TIMEOUT, "sweep");
+    hf_draft_enter(draft, HF_STATUS_TIMEOUT, "sweep");
     draft->out.row.w.status_reason = reason;
     draft->out.swept = HF_SWEPT_TIMED_OUT;
     return hf_draft_note(draft,
@@ -129,7 +129,7 @@ static int time_out_idle(struct hf_draft *draft, const char *reason)
                              .deadline_at = draft->old->w.deadline_at,
                              .reason = reason,
                              .ref = draft->old->w.waiting_ref,
-                             .start_timeout_ms = draft->old->status == HF_QUEUED
+                             .start_timeout_ms = draft->old->status == HF_STATUS_QUEUED
                                                      ? draft->old->w.start_timeout_ms
                                                      : 0,
                          });
@@ -164,8 +164,8 @@ static int sweep_running(struct hf_draft *draft, const char *proof)
     hf_ms now = draft->env->lease_now;
     hf_ms act_at = hf_row_act_at(old);
     bool lapsed = now >= act_at;
-    bool expire = old->disposition == HF_EXPIRE;
-    bool overran = old->disposition != HF_OWNER_BOUND &&
+    bool expire = old->disposition == HF_DISPOSITION_EXPIRE;
+    bool overran = old->disposition != HF_DISPOSITION_OWNER_BOUND &&
                    passed(old->w.deadline_at, draft->env->now);
 
     if (!lapsed && !proof && !overran)
@@ -238,7 +238,7 @@ static int overdue(struct hf_draft *draft)
 static int sweep_waiting(struct hf_draft *draft, const char *proof)
 {
     const struct hf_row *old = draft->old;
-    bool external = old->disposition == HF_EXTERNALLY_OWNED;
+    bool external = old->disposition == HF_DISPOSITION_EXTERNALLY_OWNED;
     bool bound = hf_row_bound(old);
     if (bound && proof)
         return abandon(draft, "sweep", proof);
@@ -256,7 +256,7 @@ static int sweep_retry(struct hf_draft *draft)
     struct hf_row *row = &draft->out.row;
     if (row->w.next_retry_at > draft->env->now)
         return nothing(draft);
-    hf_draft_enter(draft, HF_QUEUED, "sweep");
+    hf_draft_enter(draft, HF_STATUS_QUEUED, "sweep");
     row->w.status_reason = "retry_due";
     draft->out.swept = HF_SWEPT_PROMOTED;
     return hf_draft_note(draft, &(struct hf_note){
@@ -273,16 +273,16 @@ static int sweep(struct hf_draft *draft, const char *proof)
     if (draft->old->w.session_id)
         return nothing(draft); /* the session's next lease generation takes it up again */
     switch (draft->old->status) {
-    case HF_RUNNING: return sweep_running(draft, proof);
-    case HF_QUEUED: return sweep_queued(draft);
-    case HF_WAITING_USER:
-    case HF_WAITING_EXTERNAL: return sweep_waiting(draft, proof);
-    case HF_RETRY_SCHEDULED: return sweep_retry(draft);
-    case HF_DONE:
-    case HF_FAILED:
-    case HF_TIMEOUT:
-    case HF_CANCELLED:
-    case HF_ABANDONED:
+    case HF_STATUS_RUNNING: return sweep_running(draft, proof);
+    case HF_STATUS_QUEUED: return sweep_queued(draft);
+    case HF_STATUS_WAITING_USER:
+    case HF_STATUS_WAITING_EXTERNAL: return sweep_waiting(draft, proof);
+    case HF_STATUS_RETRY_SCHEDULED: return sweep_retry(draft);
+    case HF_STATUS_DONE:
+    case HF_STATUS_FAILED:
+    case HF_STATUS_TIMEOUT:
+    case HF_STATUS_CANCELLED:
+    case HF_STATUS_ABANDONED:
     case HF_STATUS_NONE:
     case HF_STATUS_COUNT: break;
     }

@@ -15,7 +15,7 @@ int hf_draft_wait(struct hf_draft *draft)
     const struct hf_change *change = draft->change;
     const struct hf_env *env = draft->env;
     struct hf_row *row = &draft->out.row;
-    bool user = change->status == HF_WAITING_USER;
+    bool user = change->status == HF_STATUS_WAITING_USER;
     if (!hf_edge_legal(row->status, change->status, "wait"))
         return hf_draft_refuse(draft, change->status, "wait", NULL);
     hf_ms budget = change->timeout_ms;
@@ -100,7 +100,7 @@ static int resume_running(struct hf_draft *draft)
     if (hf_row_bound(old) && (!hf_same(old->w.owner, who.owner) ||
                               !hf_same(old->w.owner_incarnation, who.incarnation)))
         return hf_draft_refuse(
-            draft, HF_RUNNING, "resume",
+            draft, HF_STATUS_RUNNING, "resume",
             "only the same owner and incarnation can continue a started owner_bound row");
     int rc = hf_draft_acquire(draft, &who, "resume");
     if (rc)
@@ -121,9 +121,9 @@ static int resume_queued(struct hf_draft *draft)
     struct hf_row *row = &draft->out.row;
     if (hf_row_bound(row))
         return hf_draft_refuse(
-            draft, HF_QUEUED, "resume",
+            draft, HF_STATUS_QUEUED, "resume",
             "a started owner_bound row can be resumed only by its owner");
-    hf_draft_enter(draft, HF_QUEUED, "resume");
+    hf_draft_enter(draft, HF_STATUS_QUEUED, "resume");
     row->w.resume_payload = change->payload;
     row->w.status_reason = change->reason ? change->reason : "resumed";
     return note_resumed(draft, &(struct hf_note){ .deadline_at = row->w.deadline_at,
@@ -139,22 +139,22 @@ static bool resumed_before(const struct hf_draft *draft)
     struct hf_claimant who = { .owner = change->owner,
                                .incarnation = change->incarnation,
                                .store = draft->env->store };
-    return draft->old->status == HF_RUNNING && change->owner && change->nonce &&
+    return draft->old->status == HF_STATUS_RUNNING && change->owner && change->nonce &&
            hf_lease_mine(&lease, &who) && hf_same(lease.nonce, change->nonce);
 }
 
 int hf_draft_resume(struct hf_draft *draft)
 {
     const struct hf_row *old = draft->old;
-    enum hf_status to = draft->change->owner ? HF_RUNNING : HF_QUEUED;
+    enum hf_status to = draft->change->owner ? HF_STATUS_RUNNING : HF_STATUS_QUEUED;
     if (resumed_before(draft))
         return hf_draft_repeat(draft);
     if (!hf_edge_legal(old->status, to, "resume"))
         return hf_draft_refuse(draft, to, "resume", "the row does not wait");
-    if (old->disposition == HF_EXTERNALLY_OWNED)
+    if (old->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         return hf_draft_refuse(
             draft, to, "resume",
             "an externally_owned row cannot be resumed: close it out with an authority");
     draft->out.row.message = old->w.waiting_ref; /* for the caller that reads the trail */
-    return to == HF_RUNNING ? resume_running(draft) : resume_queued(draft);
+    return to == HF_STATUS_RUNNING ? resume_running(draft) : resume_queued(draft);
 }

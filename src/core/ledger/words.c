@@ -83,7 +83,7 @@ enum hf_disposition hf_disposition_of(const char *word)
 
 bool hf_status_terminal(enum hf_status status)
 {
-    return status >= HF_DONE && status < HF_STATUS_COUNT;
+    return status >= HF_STATUS_DONE && status < HF_STATUS_COUNT;
 }
 
 const char *hf_overlap_word(enum hf_overlap overlap)

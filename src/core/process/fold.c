@@ -54,10 +54,10 @@ static const char *json_in(struct reading *r, const char *key)
 static void fold_lease(struct reading *r, enum hf_status to)
 {
     struct hf_work *w = &r->fold->process.work;
-    bool bound = hf_disposition_of(w->disposition) == HF_OWNER_BOUND &&
+    bool bound = hf_disposition_of(w->disposition) == HF_DISPOSITION_OWNER_BOUND &&
                  w->first_started_at != 0;
-    bool waits = to == HF_WAITING_USER || to == HF_WAITING_EXTERNAL;
-    if (to == HF_RUNNING) {
+    bool waits = to == HF_STATUS_WAITING_USER || to == HF_STATUS_WAITING_EXTERNAL;
+    if (to == HF_STATUS_RUNNING) {
         const struct json_t *lease = hf_json_member(r->payload, "lease");
         w->owner = text_in(r, lease, "owner");
         w->owner_incarnation = text_in(r, lease, "incarnation");
@@ -95,12 +95,12 @@ static void fold_transition(struct reading *r)
     const struct hf_event *event = r->event;
     struct hf_work *w = &r->fold->process.work;
     enum hf_status to = hf_status_of(event->to_status);
-    bool waits = to == HF_WAITING_USER || to == HF_WAITING_EXTERNAL;
+    bool waits = to == HF_STATUS_WAITING_USER || to == HF_STATUS_WAITING_EXTERNAL;
     w->status = hf_status_word(to);
     w->attempt_count = event->attempt;
     w->lease_fence = event->fence;
     fold_generation(r);
-    w->waiting_kind = !waits ? NULL : to == HF_WAITING_USER ? "user" : "external";
+    w->waiting_kind = !waits ? NULL : to == HF_STATUS_WAITING_USER ? "user" : "external";
     w->waiting_ref = waits ? text_in(r, r->payload, "ref") : NULL;
     w->finished_at = hf_status_terminal(to) ? event->created_at : 0;
     fold_error(r);

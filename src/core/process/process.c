@@ -198,7 +198,7 @@ int hf_wake_unit(struct hf_arena *arena, const struct hf_waking *waking,
         .parent_work_id = waking->work_id,
         .payload = waking->payload,
         .priority = -1,
-        .disposition = HF_RERUNNABLE,
+        .disposition = HF_DISPOSITION_RERUNNABLE,
     };
     return 0;
 }

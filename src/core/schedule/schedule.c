@@ -124,11 +124,12 @@ static int check_rules(const struct hf_schedule_new *wanted, struct hf_err *err)
         return hf_fail(err, HF_EINVAL, "miss_threshold",
                        "miss_threshold must not be negative or beyond 100 years");
     if (wanted->overlap == HF_OVERLAP_ONE_WAITING &&
-        wanted->disposition == HF_EXTERNALLY_OWNED)
+        wanted->disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         return hf_fail(err, HF_EINVAL, "overlap",
                        "overlap one_waiting is not allowed for externally_owned work: it "
                        "never waits here");
-    if (wanted->overlap == HF_OVERLAP_REPLACE && wanted->disposition == HF_OWNER_BOUND)
+    if (wanted->overlap == HF_OVERLAP_REPLACE &&
+        wanted->disposition == HF_DISPOSITION_OWNER_BOUND)
         return hf_fail(err, HF_EINVAL, "overlap",
                        "replace cannot end owner_bound work at once: use disposition "
                        "rerunnable or expire, or overlap skip or one_waiting");

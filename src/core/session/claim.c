@@ -26,11 +26,13 @@ static enum hf_session_move move_of(const struct hf_session_row *row, hf_ms now,
     bool mine = plan->outcome == HF_LEASE_REPEATED || plan->outcome == HF_LEASE_REENTERED;
     if (!row->turn_key)
         return HF_TURN_BEGIN;
-    if (row->input_status == HF_QUEUED || row->input_status == HF_WAITING_USER ||
-        row->input_status == HF_WAITING_EXTERNAL)
+    if (row->input_status == HF_STATUS_QUEUED ||
+        row->input_status == HF_STATUS_WAITING_USER ||
+        row->input_status == HF_STATUS_WAITING_EXTERNAL)
         return HF_TURN_RESUME;
-    bool ended = row->input_status == HF_CANCELLED || row->input_status == HF_TIMEOUT;
-    if (row->input_status != HF_RUNNING && !(ended && row->step > 0))
+    bool ended = row->input_status == HF_STATUS_CANCELLED ||
+                 row->input_status == HF_STATUS_TIMEOUT;
+    if (row->input_status != HF_STATUS_RUNNING && !(ended && row->step > 0))
         return HF_TURN_VOID;
     if (plan->outcome == HF_LEASE_REPEATED)
         return HF_TURN_LEAVE;

@@ -60,7 +60,8 @@ void hf_run_free(struct hf_run *run)
     if (!run)
         return;
     bool open = run->child && !run->over;
-    bool waits = run->grip == HF_GRIP_WAITS && run->disposition == HF_OWNER_BOUND;
+    bool waits = run->grip == HF_GRIP_WAITS &&
+                 run->disposition == HF_DISPOSITION_OWNER_BOUND;
     bool unstored = hf_capture_dirty(&run->capture[HF_STDOUT]) ||
                     hf_capture_dirty(&run->capture[HF_STDERR]);
     bool kept = run->keeper.started && (open || unstored);
@@ -243,7 +244,7 @@ static int copy_plan(struct hf_run *run, const struct hf_run_plan *plan,
     run->ttl_ms = work->lease_ttl_ms;
     for (int s = 0; s < HF_STREAM_COUNT; s++)
         run->relay[s].fd = plan->show[s];
-    run->result.status = hf_status_word(HF_RUNNING);
+    run->result.status = hf_status_word(HF_STATUS_RUNNING);
     hf_ms now = hf_run_now(run);
     run->renew_at = now + run->ttl_ms / 3;
     run->look_at = now + HF_RUN_LOOK_MS;
@@ -269,7 +270,7 @@ static int start_child(struct hf_run *run, struct hf_child_plan *child,
                        struct hf_err *err)
 {
     int write_ends[HF_STREAM_COUNT];
-    if (run->disposition != HF_OWNER_BOUND)
+    if (run->disposition != HF_DISPOSITION_OWNER_BOUND)
         return hf_child_start(run->alloc, child, &run->child, err);
     int rc = hf_keeper_start(&run->keeper, &run->lock, write_ends, err);
     if (rc)

@@ -30,19 +30,19 @@ static bool settled_as(const struct hf_run *run, enum hf_verb verb, enum hf_stat
 static bool by_the_command(const struct hf_run *run, enum hf_status status)
 {
     switch (status) {
-    case HF_DONE: return true; /* only a holder says so */
-    case HF_FAILED:
-        return settled_as(run, HF_VERB_CLOSE_OUT, HF_FAILED) ||
+    case HF_STATUS_DONE: return true; /* only a holder says so */
+    case HF_STATUS_FAILED:
+        return settled_as(run, HF_VERB_CLOSE_OUT, HF_STATUS_FAILED) ||
                settled_as(run, HF_VERB_FAIL, HF_STATUS_NONE);
-    case HF_TIMEOUT:
-    case HF_CANCELLED: return settled_as(run, HF_VERB_CLOSE_OUT, status);
-    case HF_RETRY_SCHEDULED: return settled_as(run, HF_VERB_FAIL, HF_STATUS_NONE);
-    case HF_QUEUED: return settled_as(run, HF_VERB_HAND_BACK, HF_STATUS_NONE);
-    case HF_ABANDONED: return settled_as(run, HF_VERB_ABANDON, HF_STATUS_NONE);
+    case HF_STATUS_TIMEOUT:
+    case HF_STATUS_CANCELLED: return settled_as(run, HF_VERB_CLOSE_OUT, status);
+    case HF_STATUS_RETRY_SCHEDULED: return settled_as(run, HF_VERB_FAIL, HF_STATUS_NONE);
+    case HF_STATUS_QUEUED: return settled_as(run, HF_VERB_HAND_BACK, HF_STATUS_NONE);
+    case HF_STATUS_ABANDONED: return settled_as(run, HF_VERB_ABANDON, HF_STATUS_NONE);
     case HF_STATUS_NONE:
-    case HF_RUNNING:
-    case HF_WAITING_USER:
-    case HF_WAITING_EXTERNAL:
+    case HF_STATUS_RUNNING:
+    case HF_STATUS_WAITING_USER:
+    case HF_STATUS_WAITING_EXTERNAL:
     case HF_STATUS_COUNT: break;
     }
     return false;
@@ -54,7 +54,7 @@ static struct hf_seen seen_of(const struct hf_run *run, const struct hf_work *wo
     enum hf_status status = hf_status_of(work->status);
     struct hf_seen seen = {
         .told = true,
-        .ours = status == HF_RUNNING && hf_same(work->owner, run->owner) &&
+        .ours = status == HF_STATUS_RUNNING && hf_same(work->owner, run->owner) &&
                 hf_same(work->owner_incarnation, run->incarnation),
         .cancel = work->cancel_request != NULL,
         .status = status,
@@ -109,7 +109,8 @@ static enum hf_grip grip_of(struct hf_run *run, const struct hf_seen *seen)
     }
     if (seen->attempt != run->grip_attempt)
         return HF_GRIP_LOST;
-    if (seen->status == HF_WAITING_USER || seen->status == HF_WAITING_EXTERNAL)
+    if (seen->status == HF_STATUS_WAITING_USER ||
+        seen->status == HF_STATUS_WAITING_EXTERNAL)
         return HF_GRIP_WAITS;
     return seen->itself ? HF_GRIP_SETTLED : HF_GRIP_LOST;
 }

@@ -88,7 +88,7 @@ static hf_ms grace_of(const struct pass *pass, const struct hf_work *work)
 {
     struct hf_policy_answer *answer = NULL;
     struct hf_err ignored;
-    if (hf_disposition_of(work->disposition) != HF_EXPIRE)
+    if (hf_disposition_of(work->disposition) != HF_DISPOSITION_EXPIRE)
         return 0;
     if (hf_policy_get(pass->reaper->store, hf_source_of(work->source_system), work->kind,
                       &answer, &ignored))
@@ -112,16 +112,17 @@ static enum fate fate_of(const struct pass *pass, const struct hf_lock_facts *fa
                          const struct hf_work *work)
 {
     bool dead = hf_holder_dead(facts->holder);
-    bool bound = hf_disposition_of(facts->disposition) == HF_OWNER_BOUND;
+    bool bound = hf_disposition_of(facts->disposition) == HF_DISPOSITION_OWNER_BOUND;
     enum hf_status status = work ? hf_status_of(work->status) : HF_STATUS_NONE;
     bool ours = work && work->attempt_count == facts->attempt;
     if (bound)
         return dead ? FATE_SHOW : FATE_FINE;
-    if (status == HF_RUNNING && ours)
+    if (status == HF_STATUS_RUNNING && ours)
         return dead || is_due(pass, work) ? FATE_END : FATE_FINE;
-    if (status == HF_RUNNING) /* another execution of it has begun */
+    if (status == HF_STATUS_RUNNING) /* another execution of it has begun */
         return FATE_END;
-    if ((status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL) && ours)
+    if ((status == HF_STATUS_WAITING_USER || status == HF_STATUS_WAITING_EXTERNAL) &&
+        ours)
         return dead ? FATE_SHOW : FATE_FINE;
     return dead ? FATE_END : FATE_FINE; /* a living runner ends it itself */
 }
@@ -169,8 +170,8 @@ static int find_unit(const struct pass *pass, const char *id,
 static int named_in_page(const struct pass *pass, const char *path, const char *after,
                          struct hf_answer **ret_page, bool *ret_named)
 {
-    static const enum hf_status statuses[] = { HF_RUNNING, HF_WAITING_USER,
-                                               HF_WAITING_EXTERNAL };
+    static const enum hf_status statuses[] = { HF_STATUS_RUNNING, HF_STATUS_WAITING_USER,
+                                               HF_STATUS_WAITING_EXTERNAL };
     const struct hf_caller all = { .size = sizeof all }; /* of every tenant */
     struct hf_filter filter = { .size = sizeof filter,
                                 .statuses = statuses,
@@ -253,8 +254,8 @@ static void forget_file(const struct pass *pass, const struct hf_lock_facts *fac
     const struct hf_clock *clock = pass->reaper->store->clock;
     bool old = clock->wall_ms(clock->user) - tree->touched > OLD_MS; /* another boot's */
     enum hf_status status = work ? hf_status_of(work->status) : HF_STATUS_NONE;
-    bool needed = status == HF_RUNNING || status == HF_WAITING_USER ||
-                  status == HF_WAITING_EXTERNAL;
+    bool needed = status == HF_STATUS_RUNNING || status == HF_STATUS_WAITING_USER ||
+                  status == HF_STATUS_WAITING_EXTERNAL;
     if (!needed && (old || !facts->holder || hf_holder_dead(facts->holder)))
         (void)unlink(tree->path); /* tried again at the next pass */
 }
@@ -404,7 +405,7 @@ static size_t signal_rivals(const struct hf_run *run, int signal)
 
 int hf_run_clear_way(struct hf_run *run, hf_ms most_ms, struct hf_err *err)
 {
-    bool may_end = run->disposition == HF_RERUNNABLE;
+    bool may_end = run->disposition == HF_DISPOSITION_RERUNNABLE;
     size_t left = signal_rivals(run, may_end ? SIGTERM : 0);
     hf_ms begun = hf_run_now(run), now = begun;
     while (left && may_end && now - begun < most_ms) {

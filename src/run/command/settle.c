@@ -141,7 +141,7 @@ static void close_done(struct hf_run *run, struct hf_change *change, struct word
         fail_as(change, words, "evidence_missing", -1, why.message);
         return;
     }
-    close_as(change, HF_DONE, NULL, "exit code 0");
+    close_as(change, HF_STATUS_DONE, NULL, "exit code 0");
     change->evidence = run->evidence;
     change->evidence_count = run->evidence_count;
     change->outputs = run->command->evidence;
@@ -156,8 +156,8 @@ static bool clean_exit(const struct hf_run *run)
 
 static void drained(const struct hf_run *run, struct hf_change *change)
 {
-    change->verb = run->disposition == HF_OWNER_BOUND ? HF_VERB_ABANDON
-                                                      : HF_VERB_HAND_BACK;
+    change->verb = run->disposition == HF_DISPOSITION_OWNER_BOUND ? HF_VERB_ABANDON
+                                                                  : HF_VERB_HAND_BACK;
     change->reason = "the runner was told to end";
 }
 
@@ -165,10 +165,12 @@ static void drained(const struct hf_run *run, struct hf_change *change)
 static void timed_out(const struct hf_run *run, struct hf_change *change,
                       struct words *words)
 {
-    if (run->disposition == HF_RERUNNABLE && run->failures + 1 < run->max_attempts)
+    if (run->disposition == HF_DISPOSITION_RERUNNABLE &&
+        run->failures + 1 < run->max_attempts)
         fail_as(change, words, "exec_timeout", -1, "the command ran out of time");
     else
-        close_as(change, HF_TIMEOUT, "exec_timeout", "the command ran out of time");
+        close_as(change, HF_STATUS_TIMEOUT, "exec_timeout",
+                 "the command ran out of time");
 }
 
 /* How it ended by itself. */
@@ -198,10 +200,10 @@ static struct hf_change outcome(struct hf_run *run, struct words *words)
         stop = HF_RUN_GOES_ON; /* told to stop, it finished first */
     switch (stop) {
     case HF_RUN_INTERRUPT:
-        close_as(&change, HF_CANCELLED, NULL, "interrupted at its terminal");
+        close_as(&change, HF_STATUS_CANCELLED, NULL, "interrupted at its terminal");
         break;
     case HF_RUN_CANCEL:
-        close_as(&change, HF_CANCELLED, NULL, "cancelled on request");
+        close_as(&change, HF_STATUS_CANCELLED, NULL, "cancelled on request");
         break;
     case HF_RUN_DRAIN: drained(run, &change); break;
     case HF_RUN_TIMEOUT: timed_out(run, &change, words); break;
@@ -263,7 +265,7 @@ static int wait_for_person(struct hf_run *run)
                               .verb = HF_VERB_WAIT,
                               .id = run->work_id,
                               .token = run->token,
-                              .status = HF_WAITING_USER,
+                              .status = HF_STATUS_WAITING_USER,
                               .ref = run->work_id,
                               .reason = rule.message,
                               .escalate_after_ms = 1 }; /* it needs a person now */

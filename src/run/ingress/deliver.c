@@ -52,7 +52,7 @@ static int resume(struct hf_store *store, const struct hf_caller *who,
     struct hf_change change = { .size = sizeof change,
                                 .verb = HF_VERB_RESUME,
                                 .ref = request->reply_ref,
-                                .status = HF_WAITING_USER,
+                                .status = HF_STATUS_WAITING_USER,
                                 .payload = request->payload };
     return hf_work_change(store, who, &change, 1, HF_ALL_OR_NONE, ret_answer, err);
 }

@@ -134,7 +134,7 @@ static int next_renewal(struct hf_store *store, const struct hf_caller *who,
                         const struct hf_monitor_plan *plan, hf_ms *ret_ms,
                         struct hf_err *err)
 {
-    static const enum hf_status running = HF_RUNNING;
+    static const enum hf_status running = HF_STATUS_RUNNING;
     struct hf_filter filter = { .size = sizeof(filter),
                                 .statuses = &running,
                                 .status_count = 1,

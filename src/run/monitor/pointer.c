@@ -97,7 +97,7 @@ static int read_page(struct look *look, const struct hf_answer *page, struct hf_
 /* The owner's newest running unit, and how many run. */
 static int read_running(struct look *look, struct hf_err *err)
 {
-    static const enum hf_status running = HF_RUNNING;
+    static const enum hf_status running = HF_STATUS_RUNNING;
     struct hf_filter filter = { .size = sizeof(filter),
                                 .statuses = &running,
                                 .status_count = 1,
@@ -135,7 +135,7 @@ static int read_named(struct look *look, struct hf_err *err)
     const struct hf_work *work = &hf_answer_at(answer, 0)->work;
     look->report.row_missing = !hf_same(work->work_id, look->file.work_id);
     look->report.older_incarnation = !look->report.row_missing &&
-                                     hf_status_of(work->status) == HF_RUNNING &&
+                                     hf_status_of(work->status) == HF_STATUS_RUNNING &&
                                      hf_same(work->owner, look->owner) &&
                                      !present_incarnation(look, work->owner_incarnation);
     hf_answer_free(answer);

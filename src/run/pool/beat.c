@@ -118,10 +118,10 @@ static int look_at(struct round *r, const struct missing *one, enum hf_job_stop 
     if (rc == 0) {
         const struct hf_work *now = &hf_answer_at(answer, 0)->work;
         enum hf_status status = hf_status_of(now->status);
-        if (status == HF_RUNNING && now->lease_fence == one->fence &&
+        if (status == HF_STATUS_RUNNING && now->lease_fence == one->fence &&
             now->lease_remaining_ms > 0)
             *ret_why = HF_JOB_GO_ON;
-        else if (status == HF_CANCELLED)
+        else if (status == HF_STATUS_CANCELLED)
             *ret_why = HF_JOB_CANCELLED;
         hf_answer_free(answer);
     }

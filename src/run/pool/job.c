@@ -37,7 +37,7 @@ static struct hf_new request_of(const struct hf_job_new *job, const char *source
         .ref = job->ref,
         .parent_work_id = job->parent_work_id,
         .payload = job->payload,
-        .disposition = HF_RERUNNABLE,
+        .disposition = HF_DISPOSITION_RERUNNABLE,
         .priority = job->priority,
         .max_attempts = job->max_attempts,
         .retry_policy = job->retry_policy,
@@ -204,7 +204,7 @@ int hf_job_evidence(struct hf_job *job, const char *evidence, struct hf_err *err
                                  .verb = HF_VERB_CLOSE_OUT,
                                  .id = job->item->work.work_id,
                                  .token = job->item->token,
-                                 .status = HF_DONE,
+                                 .status = HF_STATUS_DONE,
                                  .evidence = &evidence,
                                  .evidence_count = 1 };
     if (job->end.evidence_count == (size_t)HF_MAX_REFS)
@@ -251,7 +251,7 @@ struct hf_change job_change(const struct hf_job *job)
     bool cancelled = hf_job_stop(job) == HF_JOB_CANCELLED;
     if (verdict == HF_JOB_DONE || (verdict == HF_JOB_STOPPED && cancelled)) {
         change = settling(job, HF_VERB_CLOSE_OUT);
-        change.status = verdict == HF_JOB_DONE ? HF_DONE : HF_CANCELLED;
+        change.status = verdict == HF_JOB_DONE ? HF_STATUS_DONE : HF_STATUS_CANCELLED;
         change.summary = job->end.summary;
         change.evidence = (const char *const *)job->end.evidence;
         change.evidence_count = job->end.evidence_count;

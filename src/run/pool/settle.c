@@ -28,20 +28,20 @@ struct settling *pool_settling_new(struct hf_pool *pool)
 
 static bool waits(enum hf_status status)
 {
-    return status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL;
+    return status == HF_STATUS_WAITING_USER || status == HF_STATUS_WAITING_EXTERNAL;
 }
 
 static void count_status(struct hf_pool_stats *stats, enum hf_status status)
 {
-    if (status == HF_DONE)
+    if (status == HF_STATUS_DONE)
         stats->done++;
-    else if (status == HF_FAILED || status == HF_TIMEOUT)
+    else if (status == HF_STATUS_FAILED || status == HF_STATUS_TIMEOUT)
         stats->failed++;
-    else if (status == HF_RETRY_SCHEDULED)
+    else if (status == HF_STATUS_RETRY_SCHEDULED)
         stats->retried++;
-    else if (status == HF_QUEUED)
+    else if (status == HF_STATUS_QUEUED)
         stats->handed_back++;
-    else if (status == HF_CANCELLED)
+    else if (status == HF_STATUS_CANCELLED)
         stats->cancelled++;
     else if (waits(status))
         stats->waiting++;
@@ -56,7 +56,7 @@ static enum hf_status wait_for_person(struct hf_pool *pool, const struct hf_job 
                               .verb = HF_VERB_WAIT,
                               .id = job->item->work.work_id,
                               .token = job->item->token,
-                              .status = HF_WAITING_USER,
+                              .status = HF_STATUS_WAITING_USER,
                               .ref = job->item->work.work_id,
                               .reason = rule->message,
                               .escalate_after_ms = 1 }; /* it needs a person now */
@@ -67,7 +67,7 @@ static enum hf_status wait_for_person(struct hf_pool *pool, const struct hf_job 
     if (rc)
         pool_tell_error(pool, &err); /* the lease lapses, and it is done again */
     hf_answer_free(answer);
-    return rc ? HF_STATUS_NONE : HF_WAITING_USER;
+    return rc ? HF_STATUS_NONE : HF_STATUS_WAITING_USER;
 }
 
 /* Refused, since the job's own code let its row wait? */

@@ -113,7 +113,7 @@ struct draining {
 static int take(const struct draining *d, const struct hf_work *work,
                 struct hf_answer **ret_answer, struct hf_err *err)
 {
-    bool runs = hf_status_of(work->status) == HF_RUNNING;
+    bool runs = hf_status_of(work->status) == HF_STATUS_RUNNING;
     struct hf_claim claim = { .size = sizeof claim,
                               .owner = d->wanted.owner,
                               .incarnation = d->wanted.incarnation,
@@ -166,7 +166,7 @@ static void drain_or_defer(struct draining *d, const struct hf_work *work)
 
 static bool is_ours(const struct draining *d, const struct hf_work *work)
 {
-    return hf_disposition_of(work->disposition) == HF_OWNER_BOUND &&
+    return hf_disposition_of(work->disposition) == HF_DISPOSITION_OWNER_BOUND &&
            work->first_started_at && hf_same(work->owner, d->wanted.owner) &&
            hf_same(work->owner_incarnation, d->wanted.incarnation);
 }
@@ -174,8 +174,8 @@ static bool is_ours(const struct draining *d, const struct hf_work *work)
 /* One page of the owner's rows; the cursor of the next, or NULL. */
 static int drain_page(struct draining *d, struct hf_answer **page, struct hf_err *err)
 {
-    static const enum hf_status statuses[] = { HF_RUNNING, HF_WAITING_USER,
-                                               HF_WAITING_EXTERNAL };
+    static const enum hf_status statuses[] = { HF_STATUS_RUNNING, HF_STATUS_WAITING_USER,
+                                               HF_STATUS_WAITING_EXTERNAL };
     struct hf_filter filter = { .size = sizeof filter,
                                 .statuses = statuses,
                                 .status_count = 3,

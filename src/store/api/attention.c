@@ -252,7 +252,7 @@ static void describe_leased(struct maker *m, const struct hf_look_row *seen,
         describe_session(m, seen, item);
         return;
     }
-    bool bound = hf_disposition_of(work->disposition) == HF_OWNER_BOUND;
+    bool bound = hf_disposition_of(work->disposition) == HF_DISPOSITION_OWNER_BOUND;
     fact_text(m, "owner", work->owner);
     describe_lease(m, seen, item, work->lease_remaining_ms);
     fact_number(m, "ttl_ms", work->lease_ttl_ms);
@@ -276,10 +276,10 @@ static void act_of_wait(struct maker *m, const struct hf_work *work, const char 
         input_text(m, "answer", choice);
         return;
     }
-    if (hf_disposition_of(work->disposition) == HF_EXTERNALLY_OWNED) {
+    if (hf_disposition_of(work->disposition) == HF_DISPOSITION_EXTERNALLY_OWNED) {
         act_on(m, "work.close_out", work);
         input_text(m, "authority", m->who->actor);
-        input_text(m, "status", hf_status_word(HF_DONE));
+        input_text(m, "status", hf_status_word(HF_STATUS_DONE));
         return;
     }
     act_on(m, "work.resume", work);
@@ -313,7 +313,7 @@ static void describe_urgency(struct maker *m, struct hf_attention_item *item,
 
 static const char *after_wait(const struct hf_work *work)
 {
-    if (hf_disposition_of(work->disposition) == HF_EXTERNALLY_OWNED)
+    if (hf_disposition_of(work->disposition) == HF_DISPOSITION_EXTERNALLY_OWNED)
         return "nothing";
     return work->owner ? "overdue" : "timeout";
 }
@@ -411,7 +411,7 @@ static void describe_unserved(struct maker *m, const struct hf_look_row *seen,
     fact_number(m, "units", seen->count);
     act(m, "work.list");
     m->op_tenant = *seen->tenant ? keep(m, seen->tenant) : NULL;
-    input_text(m, "statuses", hf_status_word(HF_QUEUED));
+    input_text(m, "statuses", hf_status_word(HF_STATUS_QUEUED));
     input_text(m, "queue", seen->id);
     input_text(m, "kind", seen->kind);
 }
@@ -522,9 +522,9 @@ static int on_rest(void *user, const struct hf_look_row *seen)
     struct maker *m = user;
     begin_item(m);
     act(m, "work.list");
-    input_text(m, "statuses", hf_status_word(HF_FAILED));
-    input_text(m, "statuses", hf_status_word(HF_TIMEOUT));
-    input_text(m, "statuses", hf_status_word(HF_ABANDONED));
+    input_text(m, "statuses", hf_status_word(HF_STATUS_FAILED));
+    input_text(m, "statuses", hf_status_word(HF_STATUS_TIMEOUT));
+    input_text(m, "statuses", hf_status_word(HF_STATUS_ABANDONED));
     input_text(m, "kind", seen->kind);
     input_text(m, "error_class", seen->text);
     input_flag(m, "newest");
@@ -544,13 +544,13 @@ static void act_of_more(struct maker *m)
     if (m->what == HF_NEED_SILENT)
         input_flag(m, "silent");
     else if (m->what == HF_NEED_QUESTION)
-        input_text(m, "statuses", hf_status_word(HF_WAITING_USER));
+        input_text(m, "statuses", hf_status_word(HF_STATUS_WAITING_USER));
     else if (m->what == HF_NEED_WAIT)
-        input_text(m, "statuses", hf_status_word(HF_WAITING_EXTERNAL));
+        input_text(m, "statuses", hf_status_word(HF_STATUS_WAITING_EXTERNAL));
     else if (m->what == HF_NEED_HELD)
         input_text(m, "gate", "held");
     else if (m->what == HF_NEED_LAPSING || m->what == HF_NEED_TWINS)
-        input_text(m, "statuses", hf_status_word(HF_RUNNING));
+        input_text(m, "statuses", hf_status_word(HF_STATUS_RUNNING));
     else if (m->what == HF_NEED_SCHEDULE_FAILING || m->what == HF_NEED_SCHEDULE_LATE)
         act(m, "schedule.list");
     else if (m->what == HF_NEED_LIMIT_STUCK)

@@ -36,7 +36,8 @@ static struct api_call begin(const struct hf_store *store, const struct hf_calle
 
 static int check_disposition(const struct hf_new *work, struct hf_err *err)
 {
-    if (work->disposition == HF_DISPOSITION_NONE || work->disposition == HF_EXPIRE)
+    if (work->disposition == HF_DISPOSITION_NONE ||
+        work->disposition == HF_DISPOSITION_EXPIRE)
         return hf_fail(err, HF_EINVAL, "disposition",
                        "a process declares its disposition: rerunnable, owner_bound or "
                        "externally_owned; there is no default");
@@ -127,7 +128,7 @@ static int check_request(struct hf_arena *arena, struct hf_process_new *request,
         rc = hf_claim_check(request->claim, err);
     if (rc == 0 && request->claim &&
         (request->work->delay_ms || request->work->due_at || request->work->detached ||
-         request->work->disposition == HF_EXTERNALLY_OWNED))
+         request->work->disposition == HF_DISPOSITION_EXTERNALLY_OWNED))
         rc = hf_fail(err, HF_EINVAL, "claim",
                      "only a process that can run now is claimed as it is made");
     if (!request->originator)

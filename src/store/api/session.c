@@ -706,8 +706,9 @@ static int check_commit(struct hf_arena *arena, struct hf_session_commit *commit
                          err);
     if (rc == 0 && (commit->head_revision < 0 || commit->record_count < 0))
         rc = hf_fail(err, HF_EINVAL, "head_revision", "a count is not negative");
-    if (rc == 0 && commit->status != HF_DONE && commit->status != HF_FAILED &&
-        commit->status != HF_TIMEOUT && commit->status != HF_CANCELLED)
+    if (rc == 0 && commit->status != HF_STATUS_DONE &&
+        commit->status != HF_STATUS_FAILED && commit->status != HF_STATUS_TIMEOUT &&
+        commit->status != HF_STATUS_CANCELLED)
         rc = hf_fail(err, HF_EINVAL, "status",
                      "status must be done, failed, timeout or cancelled");
     if (rc == 0 && !commit->outcome)

@@ -184,17 +184,17 @@ int hf_work_renew_all(struct hf_store *store, const struct hf_caller *given,
 static enum hf_verb verb_towards(enum hf_status to)
 {
     switch (to) {
-    case HF_DONE:
-    case HF_FAILED:
-    case HF_TIMEOUT:
-    case HF_CANCELLED: return HF_VERB_CLOSE_OUT;
-    case HF_WAITING_USER:
-    case HF_WAITING_EXTERNAL: return HF_VERB_WAIT;
-    case HF_QUEUED: return HF_VERB_HAND_BACK;
-    case HF_RETRY_SCHEDULED: return HF_VERB_FAIL;
+    case HF_STATUS_DONE:
+    case HF_STATUS_FAILED:
+    case HF_STATUS_TIMEOUT:
+    case HF_STATUS_CANCELLED: return HF_VERB_CLOSE_OUT;
+    case HF_STATUS_WAITING_USER:
+    case HF_STATUS_WAITING_EXTERNAL: return HF_VERB_WAIT;
+    case HF_STATUS_QUEUED: return HF_VERB_HAND_BACK;
+    case HF_STATUS_RETRY_SCHEDULED: return HF_VERB_FAIL;
     case HF_STATUS_NONE:
-    case HF_RUNNING:
-    case HF_ABANDONED:
+    case HF_STATUS_RUNNING:
+    case HF_STATUS_ABANDONED:
     case HF_STATUS_COUNT: break;
     }
     return HF_VERB_NONE;
@@ -431,17 +431,17 @@ int hf_quota_list(struct hf_store *store, const struct hf_caller *given,
 
 /* ---- leases ------------------------------------------------------------------------ */
 
-static int check_lane(enum hf_lane lane, const char *key, struct hf_err *err)
+static int check_leased(enum hf_leased leased, const char *key, struct hf_err *err)
 {
-    if ((unsigned)lane >= HF_LANE_COUNT)
-        return hf_fail(err, HF_EINVAL, "lane", "there is no such lease lane");
+    if ((unsigned)leased >= HF_LEASED_COUNT)
+        return hf_fail(err, HF_EINVAL, "leased", "it must be HF_LEASED_SESSION");
     return hf_check_key(key, (size_t)HF_MAX_KEY_BYTES, "key", err);
 }
 
 static int check_lease_claim(const struct hf_lease_claim *claim, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
-    int rc = check_lane(claim->lane, claim->key, err);
+    int rc = check_leased(claim->leased, claim->key, err);
     if (rc == 0)
         rc = hf_check_key(claim->owner, max, "owner", err);
     if (rc == 0)
@@ -464,31 +464,31 @@ int hf_lease_take(struct hf_store *store, const struct hf_lease_claim *wanted,
     return api_end(&call, err);
 }
 
-int hf_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
+int hf_lease_renew(struct hf_store *store, enum hf_leased leased, const char *key,
                    const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
 {
     struct api_call call = { .rc = 0 };
-    API_STEP(call, check_lane(lane, key, &call.why));
+    API_STEP(call, check_leased(leased, key, &call.why));
     API_STEP(call,
-             store->methods->lease_renew(store, lane, key, token, ret_info, &call.why));
+             store->methods->lease_renew(store, leased, key, token, ret_info, &call.why));
     return api_end(&call, err);
 }
 
-int hf_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
+int hf_lease_release(struct hf_store *store, enum hf_leased leased, const char *key,
                      const char *token, struct hf_err *err)
 {
     struct api_call call = { .rc = 0 };
-    API_STEP(call, check_lane(lane, key, &call.why));
-    API_STEP(call, store->methods->lease_release(store, lane, key, token, &call.why));
+    API_STEP(call, check_leased(leased, key, &call.why));
+    API_STEP(call, store->methods->lease_release(store, leased, key, token, &call.why));
     return api_end(&call, err);
 }
 
-int hf_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
+int hf_lease_look(struct hf_store *store, enum hf_leased leased, const char *key,
                   struct hf_lease_info *ret_info, struct hf_err *err)
 {
     struct api_call call = { .rc = 0 };
-    API_STEP(call, check_lane(lane, key, &call.why));
-    API_STEP(call, store->methods->lease_look(store, lane, key, ret_info, &call.why));
+    API_STEP(call, check_leased(leased, key, &call.why));
+    API_STEP(call, store->methods->lease_look(store, leased, key, ret_info, &call.why));
     return api_end(&call, err);
 }
 

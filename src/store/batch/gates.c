@@ -11,12 +11,12 @@
 
 static bool is_open(const struct hf_row *row)
 {
-    return row && row->status == HF_QUEUED && !row->w.gate;
+    return row && row->status == HF_STATUS_QUEUED && !row->w.gate;
 }
 
 static bool has_place(const struct hf_row *row)
 {
-    return is_open(row) || (row && row->status == HF_RUNNING);
+    return is_open(row) || (row && row->status == HF_STATUS_RUNNING);
 }
 
 /* The entry of a name, in the order of names: that is the order of locks. */
@@ -83,7 +83,7 @@ static int by_limit(const void *a, const void *b)
 
 static bool comes_under(const struct hf_row *row)
 {
-    return row->status == HF_QUEUED && row->w.limit_name && row->w.gate &&
+    return row->status == HF_STATUS_QUEUED && row->w.limit_name && row->w.gate &&
            !row->w.fair_key && !row->w.lane_key &&
            (hf_same(row->w.gate, "limit") || hf_same(row->w.gate, "rate"));
 }
@@ -201,7 +201,7 @@ static bool same_turn(const struct hf_row *a, const struct hf_row *b)
 /* Rows that wait for their time get their tag when it has come. */
 static bool comes(const struct hf_row *row)
 {
-    return row->w.fair_key && row->status == HF_QUEUED &&
+    return row->w.fair_key && row->status == HF_STATUS_QUEUED &&
            !(row->w.gate && hf_same(row->w.gate, "due"));
 }
 

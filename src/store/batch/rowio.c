@@ -169,7 +169,8 @@ void hf_lane_settle(struct hf_ops *ops, const struct hf_work *w)
 static void yield_lane(struct hf_ops *ops, const struct hf_row *was,
                        const struct hf_row *row)
 {
-    if (!was->w.lane_key || row->status != HF_RUNNING || was->status == HF_RUNNING)
+    if (!was->w.lane_key || row->status != HF_STATUS_RUNNING ||
+        was->status == HF_STATUS_RUNNING)
         return;
     hf_ops_call(ops, HF_SQL_LANE_YIELD, HF_ANY_COUNT);
     hf_ops_text(ops, was->w.lane_key);

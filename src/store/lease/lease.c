@@ -1,5 +1,5 @@
-/* Leases of keyed rows, whichever table they are in: read, decide by core's rules, write if
- * the row is still as it was read. A lane is a row of the table below. A renewal is one
+/* Leases of keyed rows, whichever table they are in: read, decide by core's rules, write if the row
+ * is still as it was read. Each kind of row has its statements in the table below. A renewal is one
  * statement whose guard is the token; only one that is refused reads. */
 #include <string.h>
 
@@ -11,17 +11,17 @@
 
 #define DEFAULT_TTL_MS 30000
 
-static const struct lane {
+static const struct leased_table {
     enum hf_sql_id read;
     enum hf_sql_id lock; /* before a release */
     enum hf_sql_id write;
     enum hf_sql_id begin;
     enum hf_sql_id renew;
     bool must_be_live; /* rule 1: are holder verbs refused after the lapse? */
-} lanes[HF_LANE_COUNT] = {
-    [HF_LANE_SESSION] = { HF_SQL_LEASE_READ_SESSION, HF_SQL_LEASE_LOCK_SESSION,
-                          HF_SQL_LEASE_WRITE_SESSION, HF_SQL_LEASE_BEGIN_SESSION,
-                          HF_SQL_LEASE_RENEW_SESSION, true },
+} tables[HF_LEASED_COUNT] = {
+    [HF_LEASED_SESSION] = { HF_SQL_LEASE_READ_SESSION, HF_SQL_LEASE_LOCK_SESSION,
+                            HF_SQL_LEASE_WRITE_SESSION, HF_SQL_LEASE_BEGIN_SESSION,
+                            HF_SQL_LEASE_RENEW_SESSION, true },
 };
 
 /* One look at a leased row. `lease` points into `ops`. */
@@ -45,11 +45,11 @@ static struct hf_lease first_lease(const struct hf_call *row)
     };
 }
 
-static int read_lease(struct hf_store *base, enum hf_lane lane, const char *key,
+static int read_lease(struct hf_store *base, enum hf_leased leased, const char *key,
                       struct look *look, struct hf_err *err)
 {
     hf_ops_init(&look->ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&look->ops, lanes[lane].read, HF_ANY_COUNT);
+    hf_ops_call(&look->ops, tables[leased].read, HF_ANY_COUNT);
     hf_ops_text(&look->ops, key);
     int rc = hf_ops_read(&look->ops, err);
     if (rc)
@@ -62,17 +62,17 @@ static int read_lease(struct hf_store *base, enum hf_lane lane, const char *key,
 
 /* A term begins when the row is written, which may have waited: the expiry, and the moment of the
  * look by which it was decided, are moved on by that. */
-static int write_lease(struct hf_store *base, enum hf_lane lane, const char *key,
+static int write_lease(struct hf_store *base, enum hf_leased leased, const char *key,
                        struct look *look, struct hf_lease *lease, struct hf_err *err)
 {
     const struct hf_lease *was = &look->lease;
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     if (!lease->nonce) {
-        hf_ops_call(&ops, lanes[lane].lock, HF_ANY_COUNT);
+        hf_ops_call(&ops, tables[leased].lock, HF_ANY_COUNT);
         hf_ops_text(&ops, key);
     }
-    hf_ops_call(&ops, lanes[lane].write, 1);
+    hf_ops_call(&ops, tables[leased].write, 1);
     hf_ops_text(&ops, key);
     hf_ops_i64(&ops, was->fence);
     hf_ops_text(&ops, was->nonce);
@@ -87,12 +87,12 @@ static int write_lease(struct hf_store *base, enum hf_lane lane, const char *key
     hf_ops_i64_opt(&ops, lease->claimed_at);
     hf_ops_i64_opt(&ops, lease->expires_at);
     if (lease->nonce) {
-        hf_ops_call(&ops, lanes[lane].begin, 1);
+        hf_ops_call(&ops, tables[leased].begin, 1);
         hf_ops_text(&ops, key);
         hf_ops_i64(&ops, lease->fence);
         hf_ops_text(&ops, lease->nonce);
     }
-    size_t again = hf_ops_call(&ops, lanes[lane].read, HF_ANY_COUNT);
+    size_t again = hf_ops_call(&ops, tables[leased].read, HF_ANY_COUNT);
     hf_ops_text(&ops, key);
     int rc = hf_ops_write(&ops, err);
     const struct hf_call *row = rc == 0 ? hf_ops_result(&ops, again) : NULL;
@@ -162,7 +162,7 @@ static int take_once(struct hf_store *base, const struct hf_lease_claim *claim,
     struct hf_lease lease;
     enum hf_lease_outcome outcome;
     const char *proof = NULL;
-    int rc = read_lease(base, claim->lane, claim->key, &look, err);
+    int rc = read_lease(base, claim->leased, claim->key, &look, err);
     hf_ms now = look.ops.batch.lease_now;
     who->store = look.ops.batch.incarnation;
     bool dead = rc == 0 && claim->reclaim && look.lease.holder &&
@@ -174,7 +174,7 @@ static int take_once(struct hf_store *base, const struct hf_lease_claim *claim,
         show(&look.lease, now, info);
     }
     if (rc == 0 && outcome != HF_LEASE_REPEATED)
-        rc = write_lease(base, claim->lane, claim->key, &look, &lease, err);
+        rc = write_lease(base, claim->leased, claim->key, &look, &lease, err);
     if (rc == 0) {
         *info = (struct hf_lease_info){ 0 };
         show(&lease, look.ops.batch.lease_now, info);
@@ -209,7 +209,7 @@ int sql_lease_take(struct hf_store *base, const struct hf_lease_claim *claim,
 }
 
 /* Read, check the token, renew; or, with no caller to show it to, release. */
-static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key,
+static int holder_verb(struct hf_store *base, enum hf_leased leased, const char *key,
                        const char *token_text, struct hf_lease_info *ret_info,
                        struct hf_err *err)
 {
@@ -221,17 +221,17 @@ static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key
     rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
         struct look look;
-        rc = read_lease(base, lane, key, &look, err);
+        rc = read_lease(base, leased, key, &look, err);
         if (rc == HF_ENOTFOUND)
             rc = hf_fail(err, HF_ELEASELOST, "token", "%s was never leased", key);
         hf_ms now = look.ops.batch.lease_now;
         if (rc == 0)
             rc = hf_lease_check(&look.lease, &token, now, look.ops.batch.incarnation,
-                                lanes[lane].must_be_live && !release, err);
+                                tables[leased].must_be_live && !release, err);
         if (rc == 0) {
             struct hf_lease next = release ? hf_lease_released(&look.lease)
                                            : hf_lease_renewed(&look.lease, now, 0);
-            rc = write_lease(base, lane, key, &look, &next, err);
+            rc = write_lease(base, leased, key, &look, &next, err);
             if (rc == 0 && ret_info) {
                 struct hf_lease_info info = { 0 };
                 show(&next, look.ops.batch.lease_now, &info);
@@ -245,7 +245,7 @@ static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key
 }
 
 /* HF_EGUARD: the token is refused. */
-static int renew_at_once(struct hf_store *base, enum hf_lane lane, const char *key,
+static int renew_at_once(struct hf_store *base, enum hf_leased leased, const char *key,
                          const char *token_text, struct hf_lease_info *ret_info,
                          struct hf_err *err)
 {
@@ -255,7 +255,7 @@ static int renew_at_once(struct hf_store *base, enum hf_lane lane, const char *k
     if (rc)
         return rc;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, lanes[lane].renew, HF_ANY_COUNT);
+    hf_ops_call(&ops, tables[leased].renew, HF_ANY_COUNT);
     hf_ops_text(&ops, key);
     hf_ops_i64(&ops, token.store);
     hf_ops_i64(&ops, token.fence);
@@ -274,26 +274,26 @@ static int renew_at_once(struct hf_store *base, enum hf_lane lane, const char *k
     return rc;
 }
 
-int sql_lease_renew(struct hf_store *base, enum hf_lane lane, const char *key,
+int sql_lease_renew(struct hf_store *base, enum hf_leased leased, const char *key,
                     const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
 {
-    int rc = renew_at_once(base, lane, key, token, ret_info, err);
+    int rc = renew_at_once(base, leased, key, token, ret_info, err);
     if (rc != HF_EGUARD)
         return rc;
-    return holder_verb(base, lane, key, token, ret_info, err);
+    return holder_verb(base, leased, key, token, ret_info, err);
 }
 
-int sql_lease_release(struct hf_store *base, enum hf_lane lane, const char *key,
+int sql_lease_release(struct hf_store *base, enum hf_leased leased, const char *key,
                       const char *token, struct hf_err *err)
 {
-    return holder_verb(base, lane, key, token, NULL, err);
+    return holder_verb(base, leased, key, token, NULL, err);
 }
 
-int sql_lease_look(struct hf_store *base, enum hf_lane lane, const char *key,
+int sql_lease_look(struct hf_store *base, enum hf_leased leased, const char *key,
                    struct hf_lease_info *ret_info, struct hf_err *err)
 {
     struct look look;
-    int rc = read_lease(base, lane, key, &look, err);
+    int rc = read_lease(base, leased, key, &look, err);
     if (rc == 0) {
         *ret_info = (struct hf_lease_info){ 0 };
         show(&look.lease, look.ops.batch.lease_now, ret_info);

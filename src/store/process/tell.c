@@ -207,7 +207,8 @@ static int add_signal(struct telling *t, struct hf_err *err)
                                 .id = t->was.w.work_id,
                                 .payload = t->tell->payload,
                                 .reason = t->type };
-    if (t->was.disposition == HF_OWNER_BOUND || t->was.disposition == HF_EXTERNALLY_OWNED)
+    if (t->was.disposition == HF_DISPOSITION_OWNER_BOUND ||
+        t->was.disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         return 0;
     if (!hf_same(t->was.w.waiting_ref, t->type)) {
         keep_signal(t);

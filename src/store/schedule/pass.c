@@ -294,7 +294,7 @@ static int write_batch(struct pass *pass, struct hf_err *err)
     hf_rows_insert(ops, makings, count);
     hf_rows_expect_all(ops);
     for (size_t i = 0; i < count; i++)
-        if (makings[i].row->status == HF_QUEUED)
+        if (makings[i].row->status == HF_STATUS_QUEUED)
             sql_wake_input(ops, &makings[i]); /* or the bell of its queue */
     return hf_ops_write(ops, err);
 }

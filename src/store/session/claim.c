@@ -74,7 +74,7 @@ static void add_by_session(struct hf_ops *ops, enum hf_sql_id statement,
 static void add_start(struct claiming *c, struct hf_ops *ops,
                       const struct hf_session_row *row, const struct hf_lease *lease)
 {
-    bool waits = row->turn_key && row->input_status != HF_QUEUED;
+    bool waits = row->turn_key && row->input_status != HF_STATUS_QUEUED;
     if (row->turn_key) {
         hf_ops_call(ops, HF_SQL_WAITS_DUE, HF_ANY_COUNT);
         hf_ops_text(ops, row->s.session_id);
@@ -91,7 +91,7 @@ static void add_start(struct claiming *c, struct hf_ops *ops,
     put_event(c, ops);
     hf_ops_text(ops, hf_input_note(&ops->arena, lease, NULL, 0));
     hf_ops_text(ops, c->who->correlation_id);
-    hf_ops_text(ops, hf_status_word(waits ? row->input_status : HF_QUEUED));
+    hf_ops_text(ops, hf_status_word(waits ? row->input_status : HF_STATUS_QUEUED));
     hf_ops_text(ops, waits ? "resumed" : "claimed");
 }
 

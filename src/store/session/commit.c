@@ -94,7 +94,7 @@ static void add_guard(struct committing *c, struct hf_ops *ops)
     hf_ops_i64(ops, c->done.record_count);
     hf_ops_bytes(ops, c->done.chain, 32);
     hf_ops_text(ops, commit->config);
-    hf_ops_i64(ops, commit->status == HF_DONE);
+    hf_ops_i64(ops, commit->status == HF_STATUS_DONE);
     if (c->ends_waits)
         session_waits_end(ops, c->who, commit->session_id, commit->turn_id);
     hf_ops_call(ops, HF_SQL_TURN_COMMIT, 1);
@@ -180,7 +180,7 @@ static void add_inputs(struct committing *c, struct hf_ops *ops)
     hf_ops_text(ops, c->token.nonce);
     hf_ops_i64(ops, c->token.fence);
     hf_ops_text(ops, status);
-    hf_ops_text(ops, commit->status == HF_DONE ? NULL : status);
+    hf_ops_text(ops, commit->status == HF_STATUS_DONE ? NULL : status);
     hf_ops_text(ops, commit->token);
     hf_ops_text(ops, c->who->actor_kind);
     hf_ops_text(ops, c->who->actor);
@@ -198,7 +198,7 @@ static void add_units(struct committing *c, struct hf_ops *ops)
     hf_rows_insert(ops, c->makings, count);
     hf_rows_expect_all(ops);
     for (size_t i = 0; i < count; i++)
-        if (c->makings[i].row->status == HF_QUEUED)
+        if (c->makings[i].row->status == HF_STATUS_QUEUED)
             hf_ops_ring_queue(ops, c->makings[i].row->w.queue, 1);
 }
 
@@ -254,7 +254,7 @@ static int refused(struct committing *c, struct hf_ops *ops, struct hf_err *err)
                        (long long)facts.row.s.head_revision,
                        (long long)facts.row.s.record_count,
                        (long long)commit->head_revision, (long long)commit->record_count);
-    if (commit->status == HF_DONE && facts.row.s.cancel_request)
+    if (commit->status == HF_STATUS_DONE && facts.row.s.cancel_request)
         return hf_fail(err, HF_ECANCELASKED, "status",
                        "a cancel of turn %.100s was asked for: commit it as cancelled",
                        commit->turn_id);

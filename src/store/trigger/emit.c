@@ -279,7 +279,7 @@ static void append_units(struct emit *e)
     for (size_t i = 0; i < count; i++)
         if (i >= e->count)
             sql_wake_input(ops, &makings[i]);
-        else if (makings[i].row->status == HF_QUEUED)
+        else if (makings[i].row->status == HF_STATUS_QUEUED)
             hf_ops_ring_queue(ops, makings[i].row->w.queue, 1);
 }
 

@@ -15,8 +15,8 @@ struct acking {
 
 static bool is_bad_end(const struct hf_row *row)
 {
-    return hf_status_terminal(row->status) && row->status != HF_DONE &&
-           row->status != HF_CANCELLED;
+    return hf_status_terminal(row->status) && row->status != HF_STATUS_DONE &&
+           row->status != HF_STATUS_CANCELLED;
 }
 
 /* HF_EGUARD: one of the rows was changed by another caller, and none is marked. */

@@ -73,7 +73,7 @@ static const char *wanted_kind(const struct hf_change *change)
 {
     if (change->status == HF_STATUS_NONE)
         return NULL;
-    return change->status == HF_WAITING_USER ? "user" : "external";
+    return change->status == HF_STATUS_WAITING_USER ? "user" : "external";
 }
 
 static int begin_read(struct changing *c, struct change_slot *slot)
@@ -247,7 +247,7 @@ static void ring_for(struct hf_ops *ops, const struct change_slot *slot)
     const struct hf_row *row = &slot->step.row;
     bool opened = slot->was.w.gate && !row->w.gate;
     if ((slot->step.kind == HF_STEP_WRITE || opened) &&
-        (row->status == HF_QUEUED || row->w.lane_key))
+        (row->status == HF_STATUS_QUEUED || row->w.lane_key))
         hf_ops_ring_queue(ops, row->w.queue, 1);
 }
 
@@ -255,7 +255,7 @@ static void ring_for(struct hf_ops *ops, const struct change_slot *slot)
  * repeats: a resume repeats only under the nonce that holds the row. */
 static bool took_lease(const struct change_slot *slot, const struct hf_row *row)
 {
-    if (row->status != HF_RUNNING)
+    if (row->status != HF_STATUS_RUNNING)
         return false;
     return slot->step.kind == HF_STEP_REPEAT
                ? slot->change->verb == HF_VERB_RESUME
@@ -300,13 +300,14 @@ static void cancel_waiting(struct hf_ops *ops, const struct change_slot *slot)
 static void tell_session(struct hf_ops *ops, const struct change_slot *slot)
 {
     const struct hf_row *row = &slot->step.row;
-    if (row->w.session_id && slot->was.w.waiting_kind && row->status == HF_CANCELLED)
+    if (row->w.session_id && slot->was.w.waiting_kind &&
+        row->status == HF_STATUS_CANCELLED)
         cancel_waiting(ops, slot);
     if (!row->w.session_id || hf_status_terminal(row->status))
         return;
     hf_ops_call(ops, HF_SQL_SESSION_NUDGE, HF_ANY_COUNT);
     hf_ops_text(ops, row->w.session_id);
-    hf_ops_text(ops, row->status == HF_RUNNING ? row->w.cancel_request : NULL);
+    hf_ops_text(ops, row->status == HF_STATUS_RUNNING ? row->w.cancel_request : NULL);
     hf_ops_null(ops);
 }
 
@@ -407,7 +408,7 @@ int change_read_written(const struct hf_ops *ops, size_t call, size_t at,
                        "it was done, and its unit was not found again");
     int rc = hf_row_read(rows, at, ret_now, err);
     if (rc || (ret_now->status == written->status &&
-               (written->status != HF_RUNNING ||
+               (written->status != HF_STATUS_RUNNING ||
                 hf_same(ret_now->claim_group, written->claim_group))))
         return rc;
     if (ops->batch.lost)

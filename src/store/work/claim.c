@@ -338,7 +338,7 @@ static int write_step(struct hf_ops *write, const struct hf_row *was,
     hf_row_write(write, was, &step->row);
     if (step->extra_event)
         hf_event_append(write, &step->row, step->extra_event);
-    if (step->row.status == HF_RUNNING)
+    if (step->row.status == HF_STATUS_RUNNING)
         *ret_row = change_begin_lease(write, &step->row);
     return hf_ops_write(write, err);
 }
@@ -353,7 +353,7 @@ static int make_claimable(struct taker *taker, struct hf_arena *arena,
     struct hf_env with = *env;
     with.busy = hf_holder_busy(was->w.holder);
     int rc = hf_step_sweep(arena, was, NULL, &with, &step, err);
-    if (rc || step.kind == HF_STEP_NOTHING || step.row.status != HF_QUEUED)
+    if (rc || step.kind == HF_STEP_NOTHING || step.row.status != HF_STATUS_QUEUED)
         return rc;
     struct hf_ops write;
     hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);

@@ -193,7 +193,7 @@ static void add_calls(struct creation *c, struct hf_ops *ops)
             continue;
         makings[count++] = (struct hf_making){ .row = &maker->row, .hash = maker->hash };
         limited |= maker->row.w.limit_name != NULL;
-        if (maker->row.status == HF_QUEUED)
+        if (maker->row.status == HF_STATUS_QUEUED)
             hf_ops_ring_queue(ops, maker->row.w.queue, 1);
     }
     if (!makings)

@@ -72,14 +72,14 @@ static void vouched_row(const struct hf_change *change, const struct hf_token *t
 {
     *ret_row = (struct hf_row){
         .w.work_id = change->id,
-        .w.status = hf_status_word(HF_RUNNING),
+        .w.status = hf_status_word(HF_STATUS_RUNNING),
         .w.lease_fence = token->fence,
         .w.lease_expires_at = INT64_MAX,
         .w.owner = "",
         .w.owner_incarnation = "",
-        .status = HF_RUNNING,
+        .status = HF_STATUS_RUNNING,
         .source = HF_SOURCE_MANUAL,
-        .disposition = HF_RERUNNABLE,
+        .disposition = HF_DISPOSITION_RERUNNABLE,
         .claim_group = token->nonce,
         .lease_store = token->store,
     };

@@ -183,8 +183,8 @@ static bool look_for(const struct hf_filter *filter, bool *ret_queued)
     bool ended = false, queued = filter->status_count == 0;
     for (size_t i = 0; i < filter->status_count; i++) {
         ended |= hf_status_terminal(filter->statuses[i]);
-        queued |= filter->statuses[i] == HF_QUEUED ||
-                  filter->statuses[i] == HF_RETRY_SCHEDULED;
+        queued |= filter->statuses[i] == HF_STATUS_QUEUED ||
+                  filter->statuses[i] == HF_STATUS_RETRY_SCHEDULED;
     }
     *ret_queued = queued && !filter->owner && !filter->silent && !filter->ref;
     return ended;
@@ -237,8 +237,10 @@ static int choose_rows(struct listing *list)
 
 static int begin_list(struct listing *list, struct hf_arena *arena)
 {
-    static const enum hf_status open[] = { HF_QUEUED, HF_RUNNING, HF_WAITING_USER,
-                                           HF_WAITING_EXTERNAL, HF_RETRY_SCHEDULED };
+    static const enum hf_status open[] = { HF_STATUS_QUEUED, HF_STATUS_RUNNING,
+                                           HF_STATUS_WAITING_USER,
+                                           HF_STATUS_WAITING_EXTERNAL,
+                                           HF_STATUS_RETRY_SCHEDULED };
     struct hf_filter filter = *list->filter;
     int rc = 0;
     list->limit = filter.limit ? filter.limit : 100;

@@ -145,7 +145,7 @@ static int add_write(struct sweeping *s, struct hf_ops *ops, struct candidate *o
     hf_row_write(ops, &one->was, &one->step.row);
     if (one->step.extra_event)
         hf_event_append(ops, &one->step.row, one->step.extra_event);
-    if (one->step.row.status == HF_QUEUED || one->was.w.lane_key)
+    if (one->step.row.status == HF_STATUS_QUEUED || one->was.w.lane_key)
         hf_ops_ring_queue(ops, one->was.w.queue, 1);
     int rc = sql_wake_ended(s->store, s->who, ops, &one->was, &one->step.row, err);
     return rc || !one->step.escalate_kind ? rc : add_escalation(s, ops, one, err);
