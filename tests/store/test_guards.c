@@ -307,17 +307,16 @@ static void try_move(struct world *world, const char *id, bool may, enum hf_stat
                      const char *more)
 {
     char sql[1000];
+    bool runs = to == HF_STATUS_RUNNING;
+    bool waits = to == HF_STATUS_WAITING_USER || to == HF_STATUS_WAITING_EXTERNAL;
     (void)snprintf(sql, sizeof(sql),
                    "UPDATE work_state SET status = '%s'%s%s%s%s%s%s "
                    "WHERE seq = (SELECT seq FROM work_spec WHERE work_id = '%s')",
                    hf_status_word(to), belonging[to], more,
-                   to == HF_STATUS_RUNNING
-                       ? ""
-                       : ", claim_group = NULL, owner = NULL, "
-                         "lease_expires_at = NULL, lease_check_at = NULL",
-                   to == HF_STATUS_WAITING_USER || to == HF_STATUS_WAITING_EXTERNAL
-                       ? ""
-                       : ", waiting_kind = NULL, waiting_ref = NULL",
+                   runs ? ""
+                        : ", claim_group = NULL, owner = NULL, lease_expires_at = NULL"
+                          ", lease_check_at = NULL",
+                   waits ? "" : ", waiting_kind = NULL, waiting_ref = NULL",
                    to == HF_STATUS_RETRY_SCHEDULED ? "" : ", next_retry_at = NULL",
                    hf_status_terminal(to) ? "" : ", finished_at = NULL", id);
     if (may)
