@@ -12,13 +12,16 @@
 
 /* ---- sessions ------------------------------------------------------------------------- */
 
-/* What it does: a worker drives it, one may take it, or it waits for a message. */
-static const char *state_of(const struct hf_session *session)
+/* The words of docs/sessions.md; those of a unit mean the same. An open turn that no worker may
+ * claim yet waits: for an answer, or for its time. */
+static const char *state_of(const struct hf_session *session, hf_ms now)
 {
     if (session->deleted_at)
         return "deleted";
     if (session->owner)
-        return session->lease_remaining_ms >= 0 ? "held" : "silent";
+        return session->lease_remaining_ms >= 0 ? "running" : "silent";
+    if (session->turn_id && (!session->ready_at || session->ready_at > now))
+        return "waiting";
     return session->ready_at ? "ready" : "idle";
 }
 
@@ -26,7 +29,7 @@ static enum cli_colour state_colour(const struct hf_session *session)
 {
     if (session->owner)
         return session->lease_remaining_ms >= 0 ? CLI_GREEN : CLI_RED;
-    return session->ready_at ? CLI_YELLOW : CLI_PLAIN;
+    return session->ready_at || session->turn_id ? CLI_YELLOW : CLI_PLAIN;
 }
 
 static const struct cli_column session_columns[] = {
@@ -48,7 +51,7 @@ static void session_cells(struct cli_table *table, const void *row)
     const char *cells[] = { session->session_id,
                             *session->tenant ? session->tenant : NULL,
                             session->agent,
-                            state_of(session),
+                            state_of(session, cli_store_now(table->cli)),
                             revision,
                             records,
                             session->owner };
@@ -60,8 +63,9 @@ static void session_line(struct cli *cli, const struct op_row *row)
     const struct hf_session *session = row->at;
     cli_putf(cli, "%s ", row->did);
     cli_put_clean(cli, session->session_id);
-    cli_putf(cli, ": %s, revision %lld, %lld records\n", state_of(session),
-             (long long)session->head_revision, (long long)session->record_count);
+    cli_putf(cli, ": %s, revision %lld, %lld records\n",
+             state_of(session, cli_store_now(cli)), (long long)session->head_revision,
+             (long long)session->record_count);
 }
 
 static void usage_line(struct cli *cli, const struct op_row *row)

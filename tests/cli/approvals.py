@@ -91,8 +91,11 @@ class Configured(Case):
     def test_a_builtin_tool_asks_too_and_a_denial_runs_nothing(self):
         self.turn('use write_file {"path":"new.txt","content":"x"}')
         wait, = self.ok("wait", "list")["items"]
+        self.assertRegex(self.cli("session", "list").out, r"s +- +payer +waiting +0")
         self.ok("deny", wait["wait_id"], "--reason", "not there")
+        self.assertRegex(self.cli("session", "list").out, r"s +- +payer +ready +0")
         self.work()
+        self.assertRegex(self.cli("session", "list").out, r"s +- +payer +idle +1")
         self.assertFalse(os.path.exists(self.path("new.txt")))
         self.assertIn("denied the call: not there", self.told())
         self.turn('use read_file {"path":"h.toml"}')
