@@ -430,17 +430,24 @@ def rule_columns(tree):
 
 
 def rule_wrap(tree):
-    """a page has at most 100 columns; tables, code, headings and generated parts are as they are"""
+    """a page has at most 100 columns, except tables, code, headings and generated parts; code is
+    fenced and each row of a table is a line, so that wrapping a page cannot join them"""
     for f in tree:
         if not f.path.endswith(".md") or f.path == "docs/VERIFICATION.md":
             continue
         code = made = False
+        before = ""
         for number, line in enumerate(f.lines, 1):
             code ^= line.lstrip().startswith("```")
             made = not line.startswith("<!-- end") and (made or line.startswith("<!-- made by"))
-            free = code or made or line.startswith(("|", "#", "    ", "<!--"))
+            free = code or made or line.lstrip().startswith("|") or line.startswith(("#", "<!--"))
             if not free and len(line) > COLUMNS_MAX and " " in line.strip():
                 yield f, number, f"{len(line)} columns, more than {COLUMNS_MAX}"
+            if not code and line.startswith("    ") and not before.strip() and not re.match(r" +(?:[-*]|\d+\.) ", line):
+                yield f, number, "indented code: put it between ``` lines"
+            if not code and re.search(r"\|[ -]*---[- |]*\|.*\w|\w.*\|[ -]*---", line):
+                yield f, number, "rows of a table joined in one line"
+            before = line
 
 
 def rule_whitespace(tree):
@@ -757,6 +764,8 @@ BAD = [
     ("columns", {"src/base/a.c": "/* clang-format off */\n/* " + "x" * 120 + " */\n"}),
     ("wrap", {"docs/a.md": "word " * 21 + "\n"}),
     ("wrap", {"docs/a.md": "```\n" + "word " * 21 + "\n```\n- " + "word " * 21 + "\n"}),
+    ("wrap", {"docs/a.md": "Build it:\n\n    meson setup build\n"}),
+    ("wrap", {"docs/a.md": "1. Answers:\n\n   | entry | what it does | |---|---| | busy | ends |\n"}),
     ("whitespace", {"src/base/a.c": "int\ta;\n"}),
     ("whitespace", {"src/base/a.c": "/* a */ \n"}),
     ("whitespace", {"src/base/a.c": "/* a */"}),
