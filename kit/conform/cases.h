@@ -509,6 +509,7 @@
     X(d32_the_same_commit_again_returns_its_receipt_without_a_lease,                     \
       HF_CONFORM_SESSIONS)                                                               \
     X(d32_commit_needs_the_live_lease_the_head_and_the_turn, HF_CONFORM_SESSIONS)        \
+    X(an_input_that_ends_badly_has_the_reason_of_its_turn, HF_CONFORM_SESSIONS)          \
     X(d32_of_two_commits_at_one_revision_one_applies, HF_CONFORM_SESSIONS)               \
     X(d32_steps_store_provisional_nodes_that_a_commit_makes_final, HF_CONFORM_SESSIONS)  \
     X(d32_a_step_is_stored_once_under_its_number, HF_CONFORM_SESSIONS)                   \

@@ -2,6 +2,7 @@
 
 #include "conform/session_kit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct talk begun(struct hf_conform *t, const char *text)
@@ -108,6 +109,39 @@ test_case(d32_commit_needs_the_live_lease_the_head_and_the_turn)
     advance(SEC(30)); /* lapsed, though no other claim came */
     CODE(HF_ESESSIONLOST, finish(&talk, "late"));
     EQ(0, load(.session_id = "s")->node_count);
+}
+
+test_case(an_input_that_ends_badly_has_the_reason_of_its_turn)
+{
+    static char long_text[1100], long_outcome[1200];
+    const struct {
+        enum hf_status status;
+        const char *outcome;
+        const char *reason;
+    } ends[] = {
+        { HF_STATUS_FAILED, "{\"kind\":\"provider_error\",\"text\":\"no connection\"}",
+          "provider_error: no connection" },
+        { HF_STATUS_CANCELLED, "{\"kind\":\"cancelled\"}", "cancelled" },
+        { HF_STATUS_TIMEOUT, "{}", "timeout" },
+        { HF_STATUS_DONE, "{\"kind\":\"assistant_message\",\"text\":\"yes\"}", NULL },
+        { HF_STATUS_FAILED, long_outcome, long_text },
+    };
+    memset(long_text, 'x', sizeof(long_text) - 1);
+    (void)snprintf(long_outcome, sizeof(long_outcome), "{\"kind\":\"k\",\"text\":\"%s\"}",
+                   long_text);
+    memcpy(long_text, "k: ", 3);
+    long_text[1024] = '\0';
+    kit_session(t, "s");
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        const char *input = send_id("s", "question");
+        struct talk talk = open_any();
+        struct hf_session_commit commit = kit_commit_of(&talk);
+        commit.status = ends[i].status;
+        commit.outcome = ends[i].outcome;
+        commit.release = true;
+        CODE(0, kit_commit(AT(t), commit, NULL));
+        SAME(ends[i].reason, row(input)->status_reason);
+    }
 }
 
 test_case(d32_of_two_commits_at_one_revision_one_applies)

@@ -7,6 +7,8 @@
 
 #include "base/err.h"
 #include "base/ident.h"
+#include "base/json_get.h"
+#include "base/text.h"
 #include "model/inside.h"
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -270,6 +272,26 @@ static void add_node(struct m_session *s, const struct m_node *from, const char 
     node->turn_id = turn_id;
 }
 
+/* "KIND: TEXT" of the outcome, at most 1,024 bytes. */
+static const char *reason_of(struct m_call *call, const struct hf_session_commit *c)
+{
+    struct json_t *outcome = NULL;
+    struct hf_span json = { c->outcome, strlen(c->outcome) };
+    if (c->status == HF_STATUS_DONE)
+        return NULL;
+    if (hf_json_parse(json, 1 << 20, "outcome", &outcome, NULL))
+        abort();
+    const char *kind = hf_json_as_text(hf_json_member(outcome, "kind"));
+    const char *text = hf_json_as_text(hf_json_member(outcome, "text"));
+    const char *whole = m_say(call->disk, "%s%s%s",
+                              kind ? kind : hf_status_word(c->status), text ? ": " : "",
+                              text ? text : "");
+    size_t len = strlen(whole);
+    hf_json_free(outcome);
+    return hf_arena_copy(&call->disk->arena, whole,
+                         len > 1024 ? hf_utf8_cut(whole, 1024) : len);
+}
+
 static void end_input(struct m_call *call, const struct hf_session_commit *c,
                       const struct m_turn *turn)
 {
@@ -278,7 +300,7 @@ static void end_input(struct m_call *call, const struct hf_session_commit *c,
     if (hf_status_terminal(row->status))
         return; /* it ended while the turn waited */
     m_enter(call, row, c->status, (struct m_say_event){ "close_out", NULL, NULL });
-    row->w.status_reason = c->status == HF_STATUS_DONE ? NULL : row->w.status;
+    row->w.status_reason = reason_of(call, c);
     row->settled_token = m_text(call->disk, c->token);
     row->settled_verb = "close_out";
     row->crashes = row->crashed_at = 0;

@@ -153,6 +153,38 @@ int hf_commit_hash(const struct hf_session_commit *commit, const struct hf_calle
     return ended ? hf_fail_plain(err, HF_ENOMEM) : 0;
 }
 
+/* Appends the text, or what the buffer has room for. */
+static void put_cut(struct hf_buf *out, const char *text)
+{
+    size_t len = strlen(text), room = out->max - out->len;
+    hf_buf_bytes(out, text, len > room ? hf_utf8_cut(text, room) : len);
+}
+
+int hf_commit_reason(struct hf_arena *arena, const struct hf_session_commit *commit,
+                     const char **ret_reason, struct hf_err *err)
+{
+    struct json_t *outcome = NULL;
+    struct hf_buf reason;
+    *ret_reason = NULL;
+    if (commit->status == HF_STATUS_DONE)
+        return 0;
+    struct hf_span json = { commit->outcome, strlen(commit->outcome) };
+    int rc = hf_json_parse(json, (size_t)HF_MAX_PAYLOAD_BYTES, "outcome", &outcome, err);
+    if (rc)
+        return rc;
+    const char *kind = hf_json_as_text(hf_json_member(outcome, "kind"));
+    const char *text = hf_json_as_text(hf_json_member(outcome, "text"));
+    hf_buf_init(&reason, arena->alloc, (size_t)HF_MAX_REASON_BYTES);
+    put_cut(&reason, kind ? kind : hf_status_word(commit->status));
+    if (text) {
+        put_cut(&reason, ": ");
+        put_cut(&reason, text);
+    }
+    *ret_reason = hf_buf_keep(&reason, arena);
+    hf_json_free(outcome);
+    return *ret_reason ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
 const char *hf_commit_result(struct hf_arena *arena, int64_t revision, int64_t records,
                              const uint8_t chain[32])
 {

@@ -96,6 +96,11 @@ int hf_commit_hash(const struct hf_session_commit *commit, const struct hf_calle
                    const struct hf_packed *packed, uint8_t ret_hash[32],
                    struct hf_err *err);
 
+/* The reason of inputs that do not end as done, for people: "KIND: TEXT" of the outcome, cut at
+ * `reason_bytes`; the status where it has neither. NULL for DONE. HF_ENOMEM; HF_EINVAL: no JSON. */
+int hf_commit_reason(struct hf_arena *arena, const struct hf_session_commit *commit,
+                     const char **ret_reason, struct hf_err *err);
+
 /* The result that a turn's row keeps, and back. */
 const char *hf_commit_result(struct hf_arena *arena, int64_t revision, int64_t records,
                              const uint8_t chain[32]);

@@ -18,6 +18,7 @@ struct committing {
     uint8_t hash[32];
     struct hf_session_committed done;
     const char *result;        /* JSON, as the turn's row keeps it */
+    const char *reason;        /* of the inputs */
     bool ended;                /* the inputs ended while the turn waited */
     bool ends_waits;           /* some are open */
     struct hf_making *makings; /* of the units */
@@ -70,6 +71,8 @@ static int prepare(struct committing *c, struct hf_err *err)
                      "the revision is at its ceiling");
     if (rc == 0)
         rc = hf_commit_hash(commit, c->who, &c->packed, c->hash, err);
+    if (rc == 0)
+        rc = hf_commit_reason(&c->arena, commit, &c->reason, err);
     if (rc == 0)
         rc = make_units(c, err);
     if (rc)
@@ -180,7 +183,7 @@ static void add_inputs(struct committing *c, struct hf_ops *ops)
     hf_ops_text(ops, c->token.nonce);
     hf_ops_i64(ops, c->token.fence);
     hf_ops_text(ops, status);
-    hf_ops_text(ops, commit->status == HF_STATUS_DONE ? NULL : status);
+    hf_ops_text(ops, c->reason);
     hf_ops_text(ops, commit->token);
     hf_ops_text(ops, c->who->actor_kind);
     hf_ops_text(ops, c->who->actor);
