@@ -2,7 +2,6 @@
 
 #include "conform/session_kit.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static struct talk begun(struct hf_conform *t, const char *text)
@@ -113,7 +112,8 @@ test_case(d32_commit_needs_the_live_lease_the_head_and_the_turn)
 
 test_case(an_input_that_ends_badly_has_the_reason_of_its_turn)
 {
-    static char long_text[1100], long_outcome[1200];
+    static const char begins[] = "{\"kind\":\"k\",\"text\":\"";
+    char long_reason[1025], long_outcome[1200];
     const struct {
         enum hf_status status;
         const char *outcome;
@@ -124,13 +124,14 @@ test_case(an_input_that_ends_badly_has_the_reason_of_its_turn)
         { HF_STATUS_CANCELLED, "{\"kind\":\"cancelled\"}", "cancelled" },
         { HF_STATUS_TIMEOUT, "{}", "timeout" },
         { HF_STATUS_DONE, "{\"kind\":\"assistant_message\",\"text\":\"yes\"}", NULL },
-        { HF_STATUS_FAILED, long_outcome, long_text },
+        { HF_STATUS_FAILED, long_outcome, long_reason },
     };
-    memset(long_text, 'x', sizeof(long_text) - 1);
-    (void)snprintf(long_outcome, sizeof(long_outcome), "{\"kind\":\"k\",\"text\":\"%s\"}",
-                   long_text);
-    memcpy(long_text, "k: ", 3);
-    long_text[1024] = '\0';
+    memset(long_reason, 'x', sizeof(long_reason));
+    memcpy(long_reason, "k: ", 3);
+    long_reason[1024] = '\0';
+    memset(long_outcome, 'x', sizeof(long_outcome));
+    memcpy(long_outcome, begins, sizeof(begins) - 1);
+    memcpy(long_outcome + 1150, "\"}", 3);
     kit_session(t, "s");
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         const char *input = send_id("s", "question");
