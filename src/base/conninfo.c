@@ -68,27 +68,46 @@ static const char *next_pair(const char *at, struct part *ret_key, struct part *
     return *end ? end + 1 : end;
 }
 
-static void put(char url[HF_CONNINFO_URL], const char *before, struct part part,
-                const char *otherwise)
+/* Whether the byte means itself wherever it is in an address. */
+static bool is_plain(char c)
 {
-    size_t at = strlen(url), lead = strlen(before);
-    if (!part.at)
-        part = (struct part){ otherwise, strlen(otherwise) };
-    if (at + lead + part.len >= HF_CONNINFO_URL)
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("-._~,", c));
+}
+
+/* Appends `before` and the part, percent-encoded; what does not fit is left out whole. */
+static void put(char url[HF_CONNINFO_URL], const char *before, struct part part)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    size_t start = strlen(url), at = start + strlen(before);
+    if (!part.at || at + 3 * part.len >= HF_CONNINFO_URL)
         return;
-    memcpy(url + at, before, lead);
-    memcpy(url + at + lead, part.at, part.len);
-    url[at + lead + part.len] = '\0';
+    memcpy(url + start, before, at - start);
+    for (size_t i = 0; i < part.len; i++) {
+        unsigned char c = (unsigned char)part.at[i];
+        if (is_plain(part.at[i])) {
+            url[at++] = part.at[i];
+            continue;
+        }
+        url[at++] = '%';
+        url[at++] = hex[c >> 4];
+        url[at++] = hex[c & 15];
+    }
+    url[at] = '\0';
 }
 
 bool hf_conninfo_url(const char *text, char ret_url[HF_CONNINFO_URL])
 {
+    static const struct part nothing = { "", 0 }, unnamed = { "DATABASE", 8 };
     struct part key, value, host = { 0 }, port = { 0 }, user = { 0 }, name = { 0 };
+    struct part folder = { 0 }, service = { 0 };
     const char *at = next_pair(text, &key, &value);
     if (!at || !is_keyword(key))
         return false;
     for (; at; at = next_pair(at, &key, &value)) {
-        if (is(key, "host") || is(key, "hostaddr"))
+        if (is(key, "host") && value.at[0] == '/')
+            folder = value; /* of a socket: no address has it in the place of a host */
+        else if (is(key, "host") || is(key, "hostaddr"))
             host = value;
         else if (is(key, "port"))
             port = value;
@@ -96,12 +115,15 @@ bool hf_conninfo_url(const char *text, char ret_url[HF_CONNINFO_URL])
             user = value;
         else if (is(key, "dbname"))
             name = value;
+        else if (is(key, "service"))
+            service = value;
     }
     ret_url[0] = '\0';
-    put(ret_url, "postgres://", user, "");
-    put(ret_url, user.at ? "@" : "", host, host.at ? "" : "localhost");
-    if (port.at)
-        put(ret_url, ":", port, "");
-    put(ret_url, "/", name, "DATABASE");
+    put(ret_url, "postgres://", user.at ? user : nothing);
+    put(ret_url, user.at ? "@" : "", host.at ? host : nothing);
+    put(ret_url, ":", port);
+    put(ret_url, "/", name.at ? name : service.at ? nothing : unnamed);
+    put(ret_url, "?host=", folder);
+    put(ret_url, folder.at ? "&service=" : "?service=", service);
     return true;
 }

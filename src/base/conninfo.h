@@ -9,7 +9,7 @@
 #define HF_CONNINFO_URL 256
 
 /* Whether `text` begins with a keyword of libpq and "=". Then `ret_url` is the address to use
- * instead, as far as host, port, user and dbname are named. A password is left out. */
+ * instead, as far as host, port, user, dbname and service are named. A password is left out. */
 bool hf_conninfo_url(const char *text, char ret_url[HF_CONNINFO_URL]);
 
 #endif

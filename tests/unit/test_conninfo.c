@@ -17,15 +17,29 @@ static void a_connection_string_names_the_address_to_use(void **state)
     (void)state;
     address_is("host=db.example dbname=work", "postgres://db.example/work");
     address_is(" user = 'ann' host=h port=6432 dbname='w' ", "postgres://ann@h:6432/w");
-    address_is("dbname=work", "postgres://localhost/work");
-    address_is("service=main", "postgres://localhost/DATABASE");
+    address_is("dbname=work", "postgres:///work");
+    address_is("user=ann port=6432", "postgres://ann@:6432/DATABASE");
+    address_is("service=main", "postgres:///?service=main");
+}
+
+static void a_socket_is_named_as_one(void **state)
+{
+    (void)state;
+    address_is("host=/run/pg dbname=work", "postgres:///work?host=%2Frun%2Fpg");
+    address_is("host=/s port=1 user=u service=m", "postgres://u@:1/?host=%2Fs&service=m");
+}
+
+static void what_an_address_cannot_hold_is_encoded(void **state)
+{
+    (void)state;
+    address_is("host=h user='a b@c' dbname=d/e", "postgres://a%20b%40c@h/d%2Fe");
 }
 
 static void a_password_is_not_shown(void **state)
 {
     (void)state;
     address_is("host=h password='se\\'cret' dbname=d", "postgres://h/d");
-    address_is("password=secret", "postgres://localhost/DATABASE");
+    address_is("password=secret", "postgres:///DATABASE");
 }
 
 static void a_path_is_none(void **state)
@@ -52,6 +66,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_string_names_the_address_to_use),
+        cmocka_unit_test(a_socket_is_named_as_one),
+        cmocka_unit_test(what_an_address_cannot_hold_is_encoded),
         cmocka_unit_test(a_password_is_not_shown),
         cmocka_unit_test(a_path_is_none),
         cmocka_unit_test(a_long_value_is_left_out),
