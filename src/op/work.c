@@ -236,6 +236,8 @@ static int requeue(struct redrive *r, size_t n)
         r->refused += item->code != 0;
         if (item->code)
             op_note(call, "%s was left: %s", r->changes[i].id, item->message);
+        else
+            op_say(call, "requeued %s", r->changes[i].id);
     }
     hf_answer_free(answer);
     return rc;
@@ -251,9 +253,9 @@ static int redrive_page(struct redrive *r, const struct hf_answer *page)
             continue;
         r->left--;
         r->matched++;
-        op_say(r->call, "%s %s: %s (%s)", in->dry_run ? "would requeue" : "requeue",
-               work->work_id, work->status,
-               work->status_reason ? work->status_reason : "-");
+        if (in->dry_run)
+            op_say(r->call, "would requeue %s: %s (%s)", work->work_id, work->status,
+                   work->status_reason ? work->status_reason : "-");
         r->changes[n++] = (struct hf_change){ .size = sizeof(struct hf_change),
                                               .verb = HF_VERB_REQUEUE,
                                               .id = work->work_id,

@@ -372,7 +372,8 @@ class Operate(Case):
                          ["queued", "failed", "failed"])
         self.assertEqual(self.ok("work", "redrive", "--reason", "r", "--status", "timeout")
                          ["matched"], 0)
-        self.assertEqual(self.ok("work", "redrive", "--reason", "r", "--limit", "1")["requeued"], 1)
+        self.assertRegex(self.cli("work", "redrive", "--reason", "r", "--limit", "1").out,
+                         r"^requeued [-0-9a-f]{36}\n1 match, 1 were requeued\n$")
         self.refused(2, "invalid_argument", "work", "redrive", "--reason", "r", "--status", "done")
 
     def test_cancel_and_requeue(self):
