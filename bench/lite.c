@@ -238,11 +238,11 @@ int main(int argc, char **argv)
     }
     double raw1 = middle(raws);
     double one = middle(ones);
-    (void)printf("raw, 1 row a transaction        %10.0f /s\n", raw1);
+    (void)printf("raw, 1 row per transaction      %10.0f /s\n", raw1);
     (void)printf("driver, 1 caller                %10.0f /s  %3.0f %% of raw\n", one,
                  100 * one / raw1);
     double raw100 = raw(&bench, 100);
-    (void)printf("raw, 100 rows a transaction     %10.0f /s\n", raw100);
+    (void)printf("raw, 100 rows per transaction   %10.0f /s\n", raw100);
     static const int callers[] = { 4, 16, 64 };
     for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
         double rate = through_driver(&bench, callers[i]);

@@ -30,7 +30,7 @@ static double now_s(void)
 static void make_text(void)
 {
     static const char prose[] =
-        "The harbour lay quiet under a thin fog, and nobody spoke of x < y.\n";
+        "The harbour lay quiet under a thin fog, and the crew spoke of x < y.\n";
     static const char source[] = "  local hits = call(\"search\", { query = name })\n";
     size_t at = 0;
     text = malloc(BYTES + 128);

@@ -384,7 +384,7 @@ static void instructions(void)
 
 static void waiting_bytes(void)
 {
-    printf("bytes of a waiting turn beside its records (limit %d)\n", WAITING_MAX);
+    printf("bytes of a waiting turn without its records (limit %d)\n", WAITING_MAX);
     for (enum kind kind = TEXT; kind < KINDS; kind++) {
         struct hf_effect effect;
         size_t records = 0;

@@ -228,7 +228,7 @@ static void run_cell(struct hf_turn *turn, const struct hf_effect *effect)
         else if (op->call_count > 0)
             run_calls(cell, effect->id, op);
         else
-            die("this host has tools and nothing else");
+            die("this host has only tools");
     }
     const struct hf_exec_result *result = hf_cell_result(cell);
     snprintf(suffix, sizeof(suffix), ".%s", result->bindings_after);

@@ -11,7 +11,7 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, s.created_at
 
 -- name: process_wakes
 -- With process_insert: who is told of its end.
--- in: $1 work_id, $2 session_id, or '' for nobody but those who await it
+-- in: $1 work_id, $2 session_id, or '' for only those who await it
 UPDATE /*lite OR ROLLBACK*/ work_state SET wake_session = $2
  WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
 

@@ -70,7 +70,7 @@ WHEN d.overlap = 'one_waiting' THEN coalesce(
     AND s.source_system = 'scheduler' AND s.source_id = d.name LIMIT 1)) END
 
 -- name: schedule_due
--- in: $1 limit    out: the columns, then the unit that stands in the way, or null
+-- in: $1 limit    out: the columns, then the unit in the way, or null
 SELECT {schedule_columns}, {schedule_in_the_way} AS in_the_way
   FROM work_schedule d
  WHERE d.look_at <= hf_now() ORDER BY d.look_at LIMIT $1

@@ -155,7 +155,7 @@ SELECT work_id, 'no store comes to such a key, and few or none can follow'
 LIMIT 100
 
 -- name: doctor_events
--- in: as doctor_chains    out: how many events they have beside their births
+-- in: as doctor_chains    out: how many events they have, without their creates
 SELECT count(*) AS events FROM {doctor_log} AS l
 
 -- name: doctor_counts

@@ -200,7 +200,7 @@ AND work_state.close_rule IS NULL AND work_state.session_id IS NULL
 AND work_state.dedup_key IS NULL AND work_state.wake_session IS NULL
 AND work_state.lane_key IS NULL AND work_state.limit_name IS NULL
 
--- All of them, in the table's order, and what is inserted of their types: else PostgreSQL goes
+-- All of them, in the table's order, each value of its column's type: otherwise PostgreSQL goes
 -- through the row once more.
 -- fragment: event_columns
 event_id, seq, created_at, xid, generation, attempt, fence, event_type, from_status, to_status,

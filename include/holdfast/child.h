@@ -1,7 +1,7 @@
 /* Starting a command and following it: one process, in a process group of its own.
  *
  * Everything is explicit: the arguments, the whole environment, the folder. Nothing is
- * waited for with signals: whoever owns the loop polls a pidfd and two pipes. The library
+ * waited for with signals: the owner of the loop polls a pidfd and two pipes. The library
  * installs no SIGCHLD handler and reaps only what it started, by its pidfd.
  *
  * Threads: a child is one thread's at a time.
@@ -23,7 +23,7 @@ struct hf_child_plan {
     const char *cwd;         /* absolute */
     int stdin_fd;            /* the child's standard input; -1: /dev/null */
     int inherit_fd;          /* stays open in the child, for a lock; -1: none */
-    bool terminal; /* give it the terminal behind stdin_fd; ^Z is ignored there */
+    bool terminal; /* it gets the terminal behind stdin_fd; ^Z is ignored there */
     /* Two descriptors that it writes to (HF_STREAM_COUNT, the caller's to close), whose other
      * ends the caller reads itself. NULL: pipes are made, for hf_child_read. */
     const int *output_fds;
@@ -31,8 +31,8 @@ struct hf_child_plan {
 
 struct hf_child;
 
-/* Is there such a command? Gives its path, at most `room` bytes. HF_EINVAL naming "command"
- * says what is wrong with it. Nothing is started. */
+/* Is there such a command? Stores its path, at most `room` bytes. HF_EINVAL naming
+ * "command" says what is wrong with it. Nothing is started. */
 HF_API HF_MUST_USE int hf_command_find(const char *name, const char *const *env,
                                        const char *cwd, size_t room, char *ret_path,
                                        struct hf_err *err);
@@ -70,7 +70,7 @@ HF_API size_t hf_child_read(struct hf_child *child, enum hf_stream stream,
 HF_API void hf_child_hang_up(struct hf_child *child, enum hf_stream stream);
 
 struct hf_child_exit {
-    bool known;    /* false: somebody else reaped it */
+    bool known;    /* false: other code reaped it */
     int exit_code; /* where signal is 0 */
     int signal;    /* that ended it */
 };

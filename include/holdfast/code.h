@@ -7,11 +7,11 @@
  *     print(#hits)
  *     </lua>
  *
- * lines between a line that is nothing but the open tag and a later line that is nothing but
- * the close tag; or one line that begins with the open tag and ends with the close tag. Blanks
- * around a tag line do not count (at most 256 bytes before it). The first cell of a reply is
- * run; what stands before it is prose, what comes after it is dropped. All else is prose.
- * docs/internals/code-protocol.md has the rest.
+ * lines between a line that is nothing but the open tag and a later line that is nothing
+ * but the close tag; or one line that begins with the open tag and ends with the close
+ * tag. Blanks around a tag line do not count (at most 256 bytes before it). The first
+ * cell of a reply is run; the text before it is prose, the text after it is dropped. A
+ * reply without a cell is prose. docs/internals/code-protocol.md has the rest.
  */
 #ifndef HOLDFAST_CODE_H
 #define HOLDFAST_CODE_H
@@ -44,10 +44,10 @@ enum hf_code_language { HF_CODE_LANGUAGES(X) };
 /* Its word; "?" for a value that is none. */
 HF_API const char *hf_code_language_name(enum hf_code_language language);
 
-/* The stream mask: what of a reply that is still arriving may be shown to people, and when
- * its cell is complete. It copies nothing and holds a few numbers, whatever the text; all of
- * them count bytes of the text that was fed. The same text gives the same numbers however it
- * is cut into chunks.
+/* The stream mask: what of a reply that is still arriving may be shown to people, and
+ * when its cell is complete. It copies nothing and holds a few numbers, whatever the
+ * text; all of them count bytes of the text that was fed. The numbers do not depend on
+ * how the text is cut into chunks.
  *
  *     hf_mask_init(&mask);
  *     for each chunk: append it to the text; stop = hf_mask_feed(&mask, chunk, len);
@@ -55,9 +55,9 @@ HF_API const char *hf_code_language_name(enum hf_code_language language);
  *                     if stop: end the stream, keep text[0, mask.end)
  *     at the end:     hf_mask_end(&mask); show the rest up to mask.visible
  *
- * Text parts of one reply are joined by a newline where the one before does not end in one:
- * feed it too. Any answer that the mask gives is decided at a newline or at the end, so a host
- * that hands over more than text[0, mask.end) gets the same turn.
+ * Text parts of one reply are joined by a newline where the one before does not end in
+ * one: feed it too. Every answer of the mask is decided at a newline or at the end, so a
+ * host that hands over more than text[0, mask.end) gets the same turn.
  *
  * Threads: one at a time. It needs no memory and cannot fail. */
 enum hf_mask_state {
@@ -123,19 +123,19 @@ HF_API HF_MUST_USE int hf_code_surface(const struct hf_alloc *alloc,
                                        struct hf_err *err);
 
 /* What a model is shown of the variables that cells left, for hf_exec_result.variables: a
- * line for each, in the order of the names, with its type and the beginning of its value; at
- * most HF_MAX_CODE_VARIABLES_BYTES. `bindings` is a JSON object with its names in order, or
- * empty. The same bindings give the same text. hf_cell_result has it already. HF_EINVAL,
- * HF_ETOOBIG, HF_ENOMEM. */
+ * line for each, in the order of the names, with its type and the beginning of its value;
+ * at most HF_MAX_CODE_VARIABLES_BYTES. `bindings` is a JSON object with its names in
+ * order, or empty. The same bindings make the same text. hf_cell_result has it already.
+ * HF_EINVAL, HF_ETOOBIG, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_code_variables(const struct hf_alloc *alloc,
                                          struct hf_span bindings,
                                          struct hf_bytes *ret_text, struct hf_err *err);
 
-/* What past cells of the turn's history did, in full, whatever the model was shown of it: the
- * answer to the call "history" that a cell may make. `args` is the call's JSON:
- * {"step": n, "output": m} gives that text as a JSON string, with "from" and "bytes" a part of
- * it; {"step": n} gives an object with "code", "output", "error" and "final". HF_ENOTFOUND,
- * HF_EINVAL, HF_EBASE, HF_ENOMEM. */
+/* What past cells of the turn's history did, in full, whatever the model was shown of it:
+ * the answer to the call "history" that a cell may make. `args` is the call's JSON:
+ * {"step": n, "output": m} returns that text as a JSON string, with "from" and "bytes" a
+ * part of it; {"step": n} returns an object with "code", "output", "error" and "final".
+ * HF_ENOTFOUND, HF_EINVAL, HF_EBASE, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_code_history(const struct hf_turn *turn, struct hf_span args,
                                        struct hf_bytes *ret_value, struct hf_err *err);
 

@@ -1,7 +1,7 @@
 /* Errors: one table of codes, one caller-owned record of the detail.
  *
  * Every fallible call returns 0 or a negative HF_E* code. What a caller must do about a
- * code is part of the code: its class, its action, its exit code and its HTTP status stand
+ * code is part of the code: its class, its action, its exit code and its HTTP status are
  * in the same table as its text, so that they cannot drift apart.
  */
 #ifndef HOLDFAST_ERR_H
@@ -32,14 +32,14 @@ enum hf_class {
       "make the named field smaller; `holdfast limits` lists the limits", 2, 413)        \
     X(NOTFOUND, -5, "not_found", "not found", TERMINAL, "check the id or name", 3, 404)  \
     X(AMBIGUOUS, -6, "ambiguous_id", "several rows match", TERMINAL,                     \
-      "give more characters of the id", 3, 409)                                          \
+      "name more characters of the id", 3, 409)                                          \
     X(TRANSITION, -7, "illegal_transition", "this status does not allow that", TERMINAL, \
       "look at the row with `holdfast work show`", 4, 409)                               \
     X(POLICY, -8, "policy_unmet", "the row's policy asks for more", TERMINAL,            \
-      "give what the policy asks for", 4, 409)                                           \
+      "add what the message names, then retry", 4, 409)                                  \
     X(LEASELOST, -9, "lease_lost", "the lease is no longer yours", TERMINAL,             \
       "stop this work; claim again to go on", 5, 409)                                    \
-    X(HELD, -10, "lease_held", "somebody else holds the lease", RETRYABLE,               \
+    X(HELD, -10, "lease_held", "another holder has the lease", RETRYABLE,                \
       "wait for the holder, then retry", 6, 409)                                         \
     X(BUSY, -11, "busy", "the store is busy", RETRYABLE, "retry later", 6, 503)          \
     X(UNREACHABLE, -12, "unreachable", "the store cannot be reached", RETRYABLE,         \
@@ -51,7 +51,7 @@ enum hf_class {
     X(CORRUPT, -15, "corrupt", "stored data failed its check", TERMINAL,                 \
       "restore it from a backup; after a store, run `holdfast store bump`", 9, 500)      \
     X(NOTSTORE, -16, "not_a_store", "not a Holdfast store", TERMINAL,                    \
-      "give the address of a Holdfast store, or of one that is to be made", 9, 500)      \
+      "name the address of a Holdfast store, or of a new one", 9, 500)                   \
     X(SCHEMA, -17, "schema_newer", "the store has a newer schema", TERMINAL,             \
       "use a newer holdfast", 9, 500)                                                    \
     X(FULL, -18, "store_full", "no space left for the store", TERMINAL,                  \
@@ -74,21 +74,21 @@ enum hf_class {
     X(RESPONSE, -41, "wrong_response", "the effect that is out takes another response",  \
       TERMINAL, "answer the effect with the response of its kind", 4, 409)               \
     X(FINISHED, -42, "turn_finished", "the turn has ended", TERMINAL,                    \
-      "drop the response; the outcome stands", 4, 409)                                   \
-    X(ANSWERED, -43, "already_answered", "the first answer stands", TERMINAL,            \
-      "drop the answer", 4, 409)                                                         \
+      "drop the response; the outcome is final", 4, 409)                                 \
+    X(ANSWERED, -43, "already_answered", "the call is answered already", TERMINAL,       \
+      "drop this answer; the first is kept", 4, 409)                                     \
     X(NOCALL, -44, "unknown_call", "the batch has no such call", TERMINAL,               \
       "answer only calls of the batch", 3, 404)                                          \
     X(NOTSAVE, -45, "not_a_save", "these bytes are no save of a turn", TERMINAL,         \
-      "give the bytes that a save returned", 9, 422)                                     \
+      "pass the bytes that a save returned", 9, 422)                                     \
     X(FOREIGN, -46, "foreign_save", "the save belongs to another turn", TERMINAL,        \
-      "give the save of this session and turn", 7, 409)                                  \
+      "pass the save of this session and turn", 7, 409)                                  \
     X(NEWER, -47, "save_newer", "the save was written by a newer version", TERMINAL,     \
       "use a newer holdfast", 9, 422)                                                    \
     X(BASE, -48, "base_differs", "the history under the turn is gone or another",        \
       TERMINAL, "load the history that the save names", 7, 409)                          \
     X(BLOB, -49, "blob_missing", "a prompt or tool list of the turn is gone or another", \
-      TERMINAL, "give a resolver that knows the hash", 7, 409)                           \
+      TERMINAL, "pass a resolver that knows the hash", 7, 409)                           \
     X(PROTOCOL, -50, "protocol_fault", "the turn's protocol broke its rules", TERMINAL,  \
       "fail the turn; correct the protocol", 1, 500)                                     \
     X(CELL, -60, "cell_failed", "the cell did not end well", TERMINAL,                   \

@@ -58,7 +58,7 @@ struct hf_cell;
  *   syntax       its text does not parse; nothing ran
  *   unknown_tool its text names a tool that there is not; nothing ran
  *   unkeepable   a value cannot be kept; the message says which
- *   diverged     started from a journal it did something else than before
+ *   diverged     started from a journal, it did not do the same as before
  *   cancelled    the host called hf_cell_cancel                                          */
 #define HF_CELL_ENDS(X)                                                                  \
     X(RUNNING, running)                                                                  \
@@ -105,7 +105,7 @@ struct hf_cell_limits {
 };
 
 /* One tool call of an operation. The id is the operation's, and in a batch ":1", ":2", …
- * after it. An answered call must not be run again: `result` is what stands. */
+ * after it. An answered call must not be run again: `result` is its answer. */
 struct hf_op_call {
     const char *id;
     const char *tool;
@@ -130,8 +130,8 @@ struct hf_op {
     size_t call_count;
 };
 
-/* A digest over kind, name and args: what must be the same when the cell is run again. For
- * hosts that keep a digest beside an operation. HF_ENOMEM. */
+/* A digest over kind, name and args: what must be the same when the cell is run again.
+ * For hosts that store a digest with an operation. HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_op_envelope(const struct hf_op *op, uint8_t ret_digest[32]);
 
 /* An operation that was performed before, or begun: what the host recorded of it.
@@ -150,7 +150,7 @@ struct hf_op_record {
 
 /* A cell to run. All is borrowed until hf_cell_new returns, but clock, alloc and engine.
  *   id         of the effect, unique in its turn: the prefix of the operations' ids
- *   bindings   the JSON that hf_cell_bindings gave; empty: none yet
+ *   bindings   the JSON of hf_cell_bindings; empty: none yet
  *   given      JSON object of further values, which the cell can read and not change; a
  *              variable of such a name is out of its sight, and stays as it is
  *   given_refs the same by reference: the value is asked for when the cell reads the name
@@ -191,7 +191,7 @@ HF_API HF_MUST_USE int hf_cell_new(const struct hf_engine *engine,
 HF_API void hf_cell_free(struct hf_cell *cell);
 
 /* Runs on until the host is needed: the operation that is out, NULL when the cell has
- * ended. Polled again before the answer, it gives the same operation. HF_ENOMEM: the
+ * ended. Polled again before the answer, it returns the same operation. HF_ENOMEM: the
  * machine's memory, not the cell's limit, ran out; the cell cannot go on, and is to be
  * started again from its journal. */
 HF_API HF_MUST_USE int hf_cell_poll(struct hf_cell *cell, const struct hf_op **ret_op,
@@ -211,9 +211,9 @@ HF_API HF_MUST_USE int hf_cell_poll_steps(struct hf_cell *cell, int64_t steps,
 HF_API HF_MUST_USE int hf_cell_cancel(struct hf_cell *cell, struct hf_err *err);
 
 /* Answers to 1..n calls of the operation that is out, in any order, by call_id. The first
- * answer stands: HF_EANSWERED. HF_ENOCALL, HF_ESTALE (another operation is out, or none),
- * HF_ERESPONSE (it takes a value), HF_EINVAL, HF_ETOOBIG, HF_ENOMEM. On failure no answer of
- * this call counts. */
+ * answer is kept: a second one is HF_EANSWERED. HF_ENOCALL, HF_ESTALE (another operation
+ * is out, or none), HF_ERESPONSE (it takes a value), HF_EINVAL, HF_ETOOBIG, HF_ENOMEM. On
+ * failure no answer of this call counts. */
 HF_API HF_MUST_USE int hf_cell_results(struct hf_cell *cell, uint64_t ordinal,
                                        const struct hf_tool_result *results, size_t count,
                                        struct hf_err *err);
@@ -252,9 +252,9 @@ struct hf_cell_cost {
 };
 HF_API void hf_cell_cost(const struct hf_cell *cell, struct hf_cell_cost *ret_cost);
 
-/* Bindings as bytes: a JSON object in the form of docs/internals/cells.md, one form for one
- * value. import makes it of plain JSON (an object); hash is what EXEC_CODE names;
- * apply gives the bindings after a cell from those before it and its recorded delta:
+/* Bindings as bytes: a JSON object in the form of docs/internals/cells.md, one form for
+ * one value. import makes it of plain JSON (an object); hash is what EXEC_CODE names;
+ * apply makes the bindings after a cell of those before it and its recorded delta:
  * HF_ECONFLICT when the delta is not one of these bindings. NULL or empty bindings are
  * those without a name. HF_EINVAL, HF_ETOOBIG, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_bindings_import(const struct hf_alloc *alloc,

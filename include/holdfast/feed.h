@@ -1,10 +1,10 @@
 /* The change feed: every event of every unit, once, in one order, from any point on.
  *
- * A reader asks for what comes after its cursor, keeps the cursor it is given back, and goes
- * on from there, in another process or after a restart. Nothing is skipped, whatever writers
- * do at the same time: an event is given only when no earlier one can appear any more. What
- * a reader cannot have is said, never passed over: events that were pruned before it came
- * (HF_FEED_GAP), and a history that was begun anew (HF_FEED_HISTORY).
+ * A reader asks for what comes after its cursor, keeps the cursor that is returned, and
+ * goes on from there, in another process or after a restart. Nothing is skipped, whatever
+ * writers do at the same time: an event is given only when no earlier one can appear any
+ * more. What a reader cannot have is said, never passed over: events that were pruned
+ * before it came (HF_FEED_GAP), and a history that was begun anew (HF_FEED_HISTORY).
  */
 #ifndef HOLDFAST_FEED_H
 #define HOLDFAST_FEED_H

@@ -30,11 +30,11 @@ extern "C" {
 
 /* Hand a message to the unit that waits for it, or make a unit of it.
  *
- * With reply_ref: where exactly one unit of the caller's tenant waits for a user under this
- * reference (who answers, and where: the adapter's own words), the request's payload resumes
- * it, and no unit is made. Where none or several wait, it becomes a unit as any other. A
- * channel whose messages are never answers gives no reply_ref. *ret_resumed says which it was;
- * the answer's item is the unit that goes on, or the new one.
+ * With reply_ref: where exactly one unit of the caller's tenant waits for a user under
+ * this reference (who answers, and where: the adapter's own words), the request's payload
+ * resumes it, and no unit is made. Where none or several wait, it becomes a unit as any
+ * other. A channel whose messages are never answers leaves reply_ref NULL. *ret_resumed
+ * says which it was; the answer's item is the unit that goes on, or the new one.
  *
  * A message that comes again is found again, whichever it was, as long as its unit or, for
  * 30 days, its receipt is kept. (Should two adapters deliver one message at the same moment,
@@ -65,7 +65,7 @@ HF_API HF_MUST_USE int hf_ingress_open(const struct hf_ingress_options *options,
                                        struct hf_err *err);
 
 /* Returns within the budget too: a thread that hangs in the ledger or the spool ends by
- * itself. Nobody may be in a call. NULL is fine. */
+ * itself. No thread may be in a call. NULL is fine. */
 HF_API void hf_ingress_close(struct hf_ingress *ingress);
 
 enum hf_ingress_place {
@@ -75,7 +75,7 @@ enum hf_ingress_place {
 
 struct hf_ingress_result {
     enum hf_ingress_place place;
-    struct hf_answer *answer; /* LEDGER: one item, the caller's to free; else NULL */
+    struct hf_answer *answer; /* LEDGER: one item, the caller's to free; otherwise NULL */
     struct hf_err why;        /* SPOOL: why the ledger does not have it, to be logged */
     bool resumed; /* LEDGER: the unit is the one that waited (hf_work_deliver) */
 };
@@ -112,7 +112,7 @@ HF_API HF_MUST_USE int hf_spool_append(const struct hf_spool *spool,
 /* A line that made no unit, and will not by itself. */
 struct hf_spool_problem {
     int64_t line; /* from 1 */
-    int code;     /* HF_ECONFLICT: the ledger has it with other content; else HF_E* */
+    int code;     /* HF_E*; HF_ECONFLICT: the ledger has other content */
     bool torn;    /* the last line, without its end: its writer died */
     const char *field;
     const char *message;

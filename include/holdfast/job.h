@@ -4,8 +4,8 @@
  * and events holds here. A pool claims jobs of one queue in batches, runs them on a bounded
  * number of threads, renews their leases meanwhile, and settles what has ended in batches.
  *
- * A job runs at least once. Its outcome is recorded at most once, and only by whoever holds
- * the lease: so what a job does outside the store must bear being done again.
+ * A job runs at least once. Its outcome is recorded at most once, and only by the holder
+ * of the lease. So the effects of a job outside the store must bear being repeated.
  */
 #ifndef HOLDFAST_JOB_H
 #define HOLDFAST_JOB_H
@@ -46,8 +46,8 @@ struct hf_job_new {
  * hf_work_create. */
 HF_API HF_MUST_USE int hf_job_check(const struct hf_job_new *job, struct hf_err *err);
 
-/* Enqueue one job. The answer's one item is the row; `created` is false where a job with the
- * same dedup or idempotency key stood in its way, which is then the answer.
+/* Enqueue one job. The answer's one item is the row; `created` is false where there is
+ * already a job with the same dedup or idempotency key, which is then the answer.
  *
  * With debounce_ms the job is due that long after the last such call: an unstarted job with
  * the same dedup key is put off instead of making a second one. It keeps the payload of the
@@ -66,7 +66,7 @@ struct hf_job;
 /* Why the code should stop, if it should. */
 enum hf_job_stop {
     HF_JOB_GO_ON,
-    HF_JOB_CANCELLED, /* somebody cancelled it, or asks for that */
+    HF_JOB_CANCELLED, /* cancelled, or a cancel is requested */
     HF_JOB_LOST,      /* the lease is gone or may be: nothing it does counts any more */
     HF_JOB_DRAINED    /* the pool's time to drain is up: stop, and it is handed back */
 };
@@ -78,9 +78,9 @@ enum hf_job_verdict {
     HF_JOB_DONE = 0,
     HF_JOB_LATER = 1,    /* goes on without this thread; hf_pool_complete ends it */
     HF_JOB_FAILED = 2,   /* as said with hf_job_fail; the retry policy decides */
-    HF_JOB_STOPPED = 3,  /* because of hf_job_stop: cancelled where that was asked, else
-                            handed back, which spends no attempt */
-    HF_JOB_HAND_BACK = 4 /* somebody else shall do it; spends no attempt */
+    HF_JOB_STOPPED = 3,  /* because of hf_job_stop: cancelled where that was asked,
+                            otherwise handed back: no attempt */
+    HF_JOB_HAND_BACK = 4 /* another worker shall do it; spends no attempt */
 };
 
 /* The row as it was claimed, and the token of its lease. They live as long as the job does,
@@ -92,15 +92,15 @@ HF_API const char *hf_job_token(const struct hf_job *job);
  * lease's term. */
 HF_API enum hf_job_stop hf_job_stop(const struct hf_job *job);
 
-/* Sleep up to `ms`, or until there is a reason to stop; gives that reason. */
+/* Sleep up to `ms`, or until there is a reason to stop; returns that reason. */
 HF_API enum hf_job_stop hf_job_sleep(struct hf_job *job, hf_ms ms);
 
-/* Say how it failed; the class names the kind of failure for the retry policy. Gives
- * HF_JOB_FAILED, to be returned. Texts are copied; a reason may be NULL. */
+/* Say how it failed; the class names the kind of failure for the retry policy. Returns
+ * HF_JOB_FAILED, for the job to return. Texts are copied; a reason may be NULL. */
 HF_API int hf_job_fail(struct hf_job *job, const char *error_class, const char *reason);
 
-/* Say what came of it, for the row's result. Copied; the last one stands. HF_EINVAL, HF_ETOOBIG,
- * HF_ENOMEM. */
+/* Say what came of it, for the row's result. Copied; a later call replaces it. HF_EINVAL,
+ * HF_ETOOBIG, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_job_summary(struct hf_job *job, const char *summary,
                                       struct hf_err *err);
 
@@ -115,7 +115,7 @@ HF_API HF_MUST_USE int hf_job_evidence(struct hf_job *job, const char *evidence,
 struct hf_job_kind {
     uint32_t size;
     const char *name; /* of the kind; "*" runs every kind that has no entry of its own */
-    /* Called on a thread of the pool's, several at once. Gives an hf_job_verdict or a
+    /* Called on a thread of the pool's, several at once. Returns an hf_job_verdict or a
      * negative HF_E* code. */
     int (*run)(void *user, struct hf_job *job);
     void *user;
@@ -215,10 +215,10 @@ HF_API HF_MUST_USE int hf_pool_complete(struct hf_pool *pool, const char *work_i
                                         struct hf_err *err);
 
 /* Stop claiming, hand back what has not been started, and let what runs end, renewing its
- * leases. After deadline_ms jobs that still run are told to stop (HF_JOB_DRAINED), and have
- * grace_ms more. Gives how many did not end: they keep their leases, which others take over
- * when they lapse or this process has ended. The pool does not start again. HF_EINVAL for a
- * time that is negative or over the limit `duration_max_ms`. */
+ * leases. After deadline_ms jobs that still run are told to stop (HF_JOB_DRAINED), and
+ * have grace_ms more. Returns how many did not end: they keep their leases, which others
+ * take over when they lapse or this process has ended. The pool does not start again.
+ * HF_EINVAL for a time that is negative or over the limit `duration_max_ms`. */
 HF_API HF_MUST_USE int hf_pool_drain(struct hf_pool *pool, hf_ms deadline_ms,
                                      hf_ms grace_ms, size_t *ret_left,
                                      struct hf_err *err);

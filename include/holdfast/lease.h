@@ -14,11 +14,12 @@ struct hf_store;
 /* The kind of row that a lease is on. */
 enum hf_leased { HF_LEASED_SESSION, HF_LEASED_COUNT };
 
-/* A lease as it stands, or stood. Texts live as long as the struct: it is self-contained. */
+/* A lease as it is now, or as it was. Texts live as long as the struct: it is
+ * self-contained. */
 struct hf_lease_info {
     char owner[192];
     char incarnation[192];
-    char token[256]; /* only for whoever acquired it */
+    char token[256]; /* only for the caller that acquired it */
     char holder[512];
     int64_t fence;
     hf_ms ttl_ms;
@@ -38,7 +39,7 @@ struct hf_lease_claim {
     const char *key;
     const char *owner;
     const char *incarnation; /* NULL: this handle's */
-    const char *nonce;       /* NULL: fresh; give one to make the claim repeatable */
+    const char *nonce;       /* NULL: fresh; your own makes the claim repeatable */
     int pid;                 /* 0: opaque */
     hf_ms ttl_ms;            /* 0: 30 s */
     bool reclaim;            /* also take a live lease whose holder is proven dead */

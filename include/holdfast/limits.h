@@ -75,7 +75,7 @@ extern "C" {
     X(CODE_VARIABLES_BYTES, code_variables_bytes, 4096, "bytes",                         \
       "what a request shows of variables, and as much of what is given")                 \
     X(TURN_GIVEN_BYTES, turn_given_bytes, 65536, "bytes",                                \
-      "what a host gives to the cells of a turn; more by reference")                     \
+      "what a host passes to the cells of a turn; more by reference")                    \
     X(TURN_SAVE_BYTES, turn_save_bytes, 268435456, "bytes", "a turn's save")             \
     X(CELL_VALUE_BYTES, cell_value_bytes, 1048576, "bytes",                              \
       "arguments, answer or final value of a cell")                                      \

@@ -1,9 +1,9 @@
 /* Background processes, and the output of the commands that units run.
  *
- * A process is a unit of work (work.h) with facts of its own: who it is, who began it, who
- * is woken by it, who may see it. Its status is its unit's and stands nowhere else; what is
- * done to it is done with the verbs of work.h. What becomes of it when its owner is lost is
- * its disposition, which whoever registers it must declare: there is no default.
+ * A process is a unit of work (work.h) with facts of its own: who it is, who began it,
+ * who is woken by it, who may see it. Its status is that of its unit, and the verbs of
+ * work.h change it. Its disposition says what becomes of it when its owner is lost; the
+ * caller that registers it must declare one, there is no default.
  *
  * Threads: all functions may be called from any thread on one store handle.
  */
@@ -38,13 +38,13 @@ struct hf_process_new {
     size_t event_type_count;
     const char *const *observers; /* sessions that get its handle */
     size_t observer_count;
-    const struct hf_claim *claim; /* NULL; else it is made and claimed in one transaction,
+    const struct hf_claim *claim; /* or NULL: register claims it too, in one transaction,
                                      and the item has the token; id and queue are ignored */
 };
 
-/* Register a process. The same request again gives the same process (created = false), with
- * other content HF_ECONFLICT. HF_EINVAL names the field at fault: "disposition" when it was
- * left out. */
+/* Register a process. A repeated request returns the same process (created = false), with
+ * other content HF_ECONFLICT. HF_EINVAL names the field at fault: "disposition" when it
+ * was left out. */
 HF_API HF_MUST_USE int hf_process_register(struct hf_store *store,
                                            const struct hf_caller *who,
                                            const struct hf_process_new *request,
@@ -53,9 +53,9 @@ HF_API HF_MUST_USE int hf_process_register(struct hf_store *store,
 
 /* ---- read -------------------------------------------------------------------------- */
 
-/* One process: its unit, with the raw facts for whoever asks whether it is stuck
- * (disposition, first_started_at, owner, holder, lease_remaining_ms, abandon_request), and
- * its own facts. No verdict is derived. */
+/* One process: its unit, with the raw facts for the question whether it is stuck
+ * (disposition, first_started_at, owner, holder, lease_remaining_ms, abandon_request),
+ * and its own facts. No verdict is derived. */
 struct hf_process {
     struct hf_work work;
     const char *identity_kind;
@@ -111,9 +111,9 @@ HF_API const char *hf_processes_next(const struct hf_processes *processes);
 HF_API void hf_processes_free(struct hf_processes *processes); /* NULL is fine */
 
 /* The record of a process as JSON, twice: as the tables hold it, and as its events alone
- * give it. Both are read at one moment, and are the same bytes unless somebody changed
- * tables behind the store's back. Free each with hf_text_free. HF_EINVAL, HF_ENOTFOUND,
- * HF_EAMBIGUOUS, and the errors of a store. */
+ * tell it. Both are read at one moment, and are the same bytes unless tables were changed
+ * outside the store. Free each with hf_text_free. HF_EINVAL, HF_ENOTFOUND, HF_EAMBIGUOUS,
+ * and the errors of a store. */
 HF_API HF_MUST_USE int hf_process_records(struct hf_store *store,
                                           const struct hf_caller *who, const char *id,
                                           char **ret_stored, char **ret_folded,
@@ -128,8 +128,8 @@ enum hf_tell {
                              is kept, and ends the next wait for it                      */
     HF_TELL_OBSERVE,   /* name: a session that may see it from now on                 */
     HF_TELL_UNOBSERVE, /* name: a session that may not any more                       */
-    HF_TELL_RETARGET,  /* [name]: the session that is woken; NULL: none. Wakes that
-                             nobody has taken are cancelled as "retargeted"              */
+    HF_TELL_RETARGET,  /* [name]: the session that is woken; NULL: none. Queued wakes
+                             are cancelled as "retargeted"              */
     HF_TELL_EXTERNAL_REF, /* name: what it is called elsewhere; written once             */
     HF_TELL_COUNT
 };
@@ -145,25 +145,25 @@ struct hf_process_tell {
 };
 
 /* Tell a process something: its fact and its event in one transaction. *ret_repeated says
- * that it stood so before, and nothing was written. HF_ETRANSITION once it has ended (but
- * for a repeat), HF_ECONFLICT for a key or an external reference with other content,
- * HF_EINVAL for an event type that is the ledger's own or was not declared. */
+ * that the fact is stored already and nothing was written. HF_ETRANSITION once it has
+ * ended (except for a repeat), HF_ECONFLICT for a key or an external reference with other
+ * content, HF_EINVAL for an event type that is the ledger's own or was not declared. */
 HF_API HF_MUST_USE int hf_process_tell(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_process_tell *tell,
                                        bool *ret_repeated, struct hf_err *err);
 
-/* Wait, at most wait_ms, until the process has ended, and give its row; woken by its end.
- * HF_EBUSY when it has not ended by then, HF_ENOTFOUND naming "retained" when it was pruned.
- * Waiting is all it does: it sweeps nothing. A unit that is no process can be awaited too;
- * whoever does is woken by every commit, and looks at most every 20 ms. */
+/* Wait, at most wait_ms, until the process has ended, and return its row; woken by its
+ * end. HF_EBUSY when it has not ended by then, HF_ENOTFOUND naming "retained" when it was
+ * pruned. It only waits: it sweeps nothing. A unit that is no process can be awaited too;
+ * such a waiter is woken by every commit, and looks at most every 20 ms. */
 HF_API HF_MUST_USE int hf_process_await(struct hf_store *store,
                                         const struct hf_caller *who, const char *id,
                                         hf_ms wait_ms, struct hf_answer **ret_answer,
                                         struct hf_err *err);
 
-/* What could not be ended, and why: HF_EHELD where somebody else holds it or its lane,
- * HF_ETRANSITION where it has ended meanwhile, or what the store said. */
+/* A unit that could not be ended, and why: HF_EHELD where another owner holds it or its
+ * lane, HF_ETRANSITION where it has ended meanwhile, or what the store said. */
 typedef void hf_each_deferred(void *user, const char *work_id, const struct hf_err *why);
 
 struct hf_drain {
@@ -178,9 +178,9 @@ struct hf_drain_report {
     int64_t deferred;
 };
 /* The lever of a host that goes down: end, as abandoned by its own drain, every started
- * owner_bound unit of this owner and incarnation. What is rerunnable, never started,
- * externally owned or somebody else's stays as it is. HF_EINVAL, and the errors of a store;
- * an error of one unit is passed to `deferred`. */
+ * owner_bound unit of this owner and incarnation. Units that are rerunnable, never
+ * started, externally owned or another owner's stay as they are. HF_EINVAL, and the
+ * errors of a store; an error of one unit is passed to `deferred`. */
 HF_API HF_MUST_USE int hf_process_drain(struct hf_store *store,
                                         const struct hf_caller *who,
                                         const struct hf_drain *drain,
@@ -210,7 +210,7 @@ HF_API HF_MUST_USE int hf_process_prune(struct hf_store *store,
 
 enum hf_stream { HF_STDOUT, HF_STDERR, HF_STREAM_COUNT };
 
-/* "stdout" or "stderr"; NULL for anything else. */
+/* "stdout" or "stderr"; NULL for any other value. */
 HF_API const char *hf_stream_word(enum hf_stream stream);
 
 struct hf_output_chunk {

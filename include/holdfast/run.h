@@ -1,10 +1,10 @@
 /* Running commands as leased work.
  *
  * A unit of kind "run" holds a command in its payload. A run is one execution of it: the
- * lease is renewed while the command lives, its output is shown and captured, timeouts and
- * requests to cancel reach it, and its end is recorded. The run never makes an outcome up:
- * what the command settled itself stands, and a run that lost its lease only ends what it
- * started.
+ * lease is renewed while the command lives, its output is shown and captured, timeouts
+ * and requests to cancel reach it, and its end is recorded. The run never makes an
+ * outcome up: an outcome that the command recorded itself is kept, and a run that lost
+ * its lease only ends what it started.
  *
  * A run has no thread: its owner polls its descriptors and steps it, so many may share a
  * loop. Threads: a run is one thread's at a time.
@@ -71,7 +71,7 @@ HF_API const char *hf_run_lock(const struct hf_run *run);
 struct hf_run_plan {
     uint32_t size;
     const struct hf_caller *who;
-    const struct hf_item *item; /* as the claim, or register, gave it: with its token */
+    const struct hf_item *item; /* as of the claim or register: with its token */
     const struct hf_command *command;
     const char *db;              /* what the command gets as HOLDFAST_DB */
     const char *const *base_env; /* environment beneath the command's own, NULL ends */
@@ -93,7 +93,7 @@ HF_API HF_MUST_USE int hf_run_begin(struct hf_run *run, const struct hf_run_plan
                                     struct hf_err *err);
 
 #define HF_RUN_FDS 6
-/* Fill at most HF_RUN_FDS descriptors to wait for; gives how many, and for how long at
+/* Fill at most HF_RUN_FDS descriptors to wait for; returns how many, and for how long at
  * most. */
 HF_API size_t hf_run_poll(struct hf_run *run, struct pollfd fds[HF_RUN_FDS],
                           hf_ms *ret_wait_ms);
@@ -107,9 +107,9 @@ enum hf_run_stop {
     HF_RUN_GOES_ON,
     HF_RUN_INTERRUPT, /* SIGINT; ends as cancelled */
     HF_RUN_DRAIN, /* SIGTERM; rerunnable: handed back; owner_bound: abandoned, by drain */
-    HF_RUN_CANCEL, /* somebody asked for it */
+    HF_RUN_CANCEL, /* a cancel was requested */
     HF_RUN_TIMEOUT,
-    HF_RUN_LOST /* the lease is somebody else's: nothing is recorded */
+    HF_RUN_LOST /* the lease is another owner's: nothing is recorded */
 };
 
 /* Ask it to stop: the signal goes to the process group, and KILL to all of it when the
@@ -136,7 +136,7 @@ struct hf_run_result {
     hf_ms next_retry_at;
     struct hf_err err;
 };
-/* How it stands; complete once the run is over. Lives as long as the run. */
+/* How it goes; complete once the run is over. Lives as long as the run. */
 HF_API const struct hf_run_result *hf_run_result(const struct hf_run *run);
 
 /* Forget the run. One that is not over is left as it is: its processes go on under their
@@ -161,17 +161,18 @@ struct hf_orphan {
 };
 typedef void hf_each_orphan(void *user, const struct hf_orphan *orphan);
 
-/* Looks at every lock of the folder. Trees of work that may run again, or has ended, whose
- * runner is dead or lost its lease, get TERM, and KILL when they are found again
+/* Looks at every lock of the folder. Trees of work that may run again, or has ended,
+ * whose runner is dead or lost its lease, get TERM, and KILL when they are found again
  * `kill_after_ms` later by the same `reaper`; owner_bound ones are only shown. Files of
- * trees that have gone are removed. `each` (NULL: nobody) is told of all that were found. */
+ * trees that have gone are removed. `each` (may be NULL) is called for each that was
+ * found. */
 struct hf_reaper;
 /* HF_EINVAL without a folder; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_reaper_new(struct hf_store *store, const char *lock_folder,
                                      struct hf_reaper **ret_reaper, struct hf_err *err);
 HF_API void hf_reaper_free(struct hf_reaper *reaper); /* NULL is fine */
-/* Gives how many trees are being ended and not gone yet. HF_ESTOREIO for the folder, and the
- * errors of a store. */
+/* Returns how many trees are being ended and not gone yet. HF_ESTOREIO for the folder,
+ * and the errors of a store. */
 HF_API HF_MUST_USE int hf_reaper_pass(struct hf_reaper *reaper,
                                       const struct hf_caller *who, hf_ms kill_after_ms,
                                       hf_each_orphan *each, void *user,

@@ -1,10 +1,10 @@
 /* Schedules: work that is made at set times, each slot once.
  *
  * A schedule says when (cron in a time zone, an interval, or once) and what (the unit of
- * work that each slot makes). Making them is a pass that anybody may run, in any number of
- * processes: the unit, the records of skipped slots and the schedule's next slot are written
- * in one transaction, and a slot is part of the unit's identity (source "scheduler", source
- * id the schedule's name, run id the slot), so that two passes never make one slot twice.
+ * work that each slot makes). A pass makes them, which any number of processes may run:
+ * the unit, the records of skipped slots and the schedule's next slot are written in one
+ * transaction, and a slot is part of the unit's identity (source "scheduler", source id
+ * the schedule's name, run id the slot), so that two passes never make one slot twice.
  *
  * Threads: all functions may be called from any thread on one store handle.
  */
@@ -21,10 +21,10 @@ extern "C" {
 #define HF_OVERLAPS(X)                                                                   \
     X(SKIP, "skip")               /* the slot is skipped                            */   \
     X(ONE_WAITING, "one_waiting") /* one unit may wait; units run one after another */   \
-    X(ALLOW, "allow")             /* units may run beside each other                */   \
+    X(ALLOW, "allow")             /* units may run at the same time                 */   \
     X(REPLACE, "replace")         /* the unfinished unit is cancelled, with the new one */
 
-/* Slots were missed: nobody made them within the miss threshold. */
+/* Slots were missed: no pass made them within the miss threshold. */
 #define HF_CATCH_UPS(X)                                                                  \
     X(LATEST,                                                                            \
       "latest")     /* the newest one is made, if none is on time; others are skipped */ \
@@ -124,17 +124,17 @@ HF_API const char *hf_schedules_next(const struct hf_schedules *schedules); /* o
 HF_API bool hf_schedules_changed(const struct hf_schedules *schedules); /* by this call */
 HF_API void hf_schedules_free(struct hf_schedules *schedules);          /* NULL is fine */
 
-/* Add one. The same name with the same definition gives the one that is there, unchanged;
- * with another one HF_ECONFLICT. */
+/* Add one. The same name with the same definition returns the one that is there,
+ * unchanged; with another one HF_ECONFLICT. */
 HF_API HF_MUST_USE int hf_schedule_add(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_schedule_new *wanted,
                                        struct hf_schedules **ret_schedules,
                                        struct hf_err *err);
 
-/* Replace the definition of one. `revision` is the one that the caller saw, else
- * HF_ECONFLICT; 0 asks for any. Its next slot stays unless its timing changed; then it is
- * the first one after now that has not been made. `wanted->paused` is ignored. */
+/* Replace the definition of one. `revision` must be the present one, otherwise
+ * HF_ECONFLICT; 0 is any. Its next slot stays unless its timing changed; then it is the
+ * first one after now that has not been made. `wanted->paused` is ignored. */
 HF_API HF_MUST_USE int hf_schedule_update(struct hf_store *store,
                                           const struct hf_caller *who,
                                           const struct hf_schedule_new *wanted,
@@ -162,10 +162,10 @@ HF_API HF_MUST_USE int hf_schedule_remove(struct hf_store *store,
                                           const struct hf_caller *who, const char *name,
                                           int64_t revision, struct hf_err *err);
 
-/* Make a unit now, beside the slots: its run id is "manual:" and the caller's operation id,
- * or a fresh one. The schedule's next slot stays. Where its overlap rule forbids it:
- * HF_ECONFLICT naming "overlap". Under the rule "replace" the
- * unfinished unit is cancelled. Works on a paused or finished one too. */
+/* Make a unit now, in addition to the slots: its run id is "manual:" and the caller's
+ * operation id, or a fresh one. The schedule's next slot stays. Where its overlap rule
+ * forbids it: HF_ECONFLICT naming "overlap". Under the rule "replace" the unfinished unit
+ * is cancelled. Works on a paused or finished one too. */
 HF_API HF_MUST_USE int hf_schedule_run_now(struct hf_store *store,
                                            const struct hf_caller *who, const char *name,
                                            struct hf_answer **ret_answer,
@@ -201,7 +201,7 @@ struct hf_schedule_skip {
     int64_t slots;
     bool more;           /* they were counted no further */
     const char *reason;  /* missed overlap waiting replaced duplicate paused updated */
-    const char *work_id; /* what stood in the way; NULL: nothing */
+    const char *work_id; /* the unit in the way; NULL: none */
     hf_ms created_at;
 };
 
@@ -219,9 +219,9 @@ HF_API const struct hf_schedule_skip *hf_schedule_skips_at(
 HF_API void hf_schedule_skips_free(struct hf_schedule_skips *skips);
 
 /* The first `count` slots after `from` that a timing (cron, every_ms, at, zone, start,
- * both_days) gives; fewer where there are no more. Needs no store; `wanted` needs no name.
- * ret_slots has room for `count`. HF_EINVAL names the field; HF_ECORRUPT, HF_ESTOREIO for the
- * data of the zone; HF_ENOMEM. */
+ * both_days) has; fewer where there are no more. Needs no store; `wanted` needs no name.
+ * ret_slots has room for `count`. HF_EINVAL names the field; HF_ECORRUPT, HF_ESTOREIO for
+ * the data of the zone; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_schedule_preview(const struct hf_schedule_new *wanted,
                                            hf_ms from, size_t count, hf_ms *ret_slots,
                                            size_t *ret_count, struct hf_err *err);
@@ -259,7 +259,7 @@ struct hf_schedule_report {
     int64_t made;    /* units */
     int64_t skipped; /* slots, with a record each or for a run of them */
     int64_t failed;  /* schedules that could not be handled and are looked at later */
-    int64_t races;   /* batches that somebody else had changed meanwhile */
+    int64_t races;   /* batches that another pass changed meanwhile */
     bool more;       /* the bound was reached: do it again */
     hf_ms next_at;   /* when a pass has something to do next, 0: nothing in sight */
 };

@@ -49,7 +49,7 @@ HF_API HF_MUST_USE int hf_store_open(const char *url,
                                      const struct hf_store_options *options,
                                      struct hf_store **ret_store, struct hf_err *err);
 
-/* Nobody may be in a call. NULL is fine. */
+/* No thread may be in a call. NULL is fine. */
 HF_API void hf_store_close(struct hf_store *store);
 
 /* This handle's own incarnation: fresh at each open, never reused. */
@@ -67,7 +67,7 @@ HF_API HF_MUST_USE int hf_store_facts(struct hf_store *store, char **ret_json,
 HF_API void hf_text_free(struct hf_store *store, char *text);
 
 /* Begin a new history: every lease token given out before is refused from now on. For use
- * after a restore. Gives the new number. The errors of a store. */
+ * after a restore. Returns the new number. The errors of a store. */
 HF_API HF_MUST_USE int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation,
                                      struct hf_err *err);
 
@@ -75,8 +75,7 @@ HF_API HF_MUST_USE int hf_store_bump(struct hf_store *store, int64_t *ret_incarn
 struct hf_copied_table {
     const char *name;
     int64_t rows;
-    char
-        sha256[65]; /* of its rows in the order of its key, as they stand in the target */
+    char sha256[65]; /* of its rows in the order of its key, as the target has them */
 };
 
 struct hf_copy_progress {
@@ -128,8 +127,9 @@ typedef void hf_logged(void *user, const struct hf_log_entry *entry);
 HF_API HF_MUST_USE int hf_store_log(struct hf_store *store, int64_t before, size_t limit,
                                     hf_logged *each, void *user, struct hf_err *err);
 
-/* The schema as one SQL script, static, for the engine that an address names (NULL: SQLite's).
- * In PostgreSQL's @schema@ stands for the schema's name. Nothing is opened. */
+/* The schema as one SQL script, static, for the engine that an address names (NULL:
+ * SQLite's). In PostgreSQL's, @schema@ is the place of the schema's name. Nothing is
+ * opened. */
 HF_API const char *hf_store_schema_sql(const char *url);
 HF_API int hf_store_schema_version(void);
 

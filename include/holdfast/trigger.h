@@ -1,4 +1,4 @@
-/* Triggers: when something happens, everybody who subscribed gets a unit of work.
+/* Triggers: when something happens, every subscription makes a unit of work.
  *
  * A subscription says what it waits for (source type and key) and what to start. An
  * occurrence is emitted once under an idempotency key of its source; in one transaction it
@@ -55,11 +55,10 @@ struct hf_subscription_new {
     const char *key;
     const char *source_type;
     const char *source_key;
-    const char
-        *payload_template; /* JSON in which {"$event": "a.b"} stands for that member
-                                     of the payload, {"$event": ""} for all of it; with
-                                     "default" beside it the member may be missing */
-    const char *kind;      /* as in struct hf_new, like all that follow */
+    const char *payload_template; /* JSON in which {"$event": "a.b"} is that member
+                                     of the payload, {"$event": ""} all of it; with a
+                                     "default" next to it the member may be missing */
+    const char *kind;             /* as in struct hf_new, like all that follow */
     const char *queue;
     const char *lane_key;
     int priority;
@@ -170,7 +169,7 @@ struct hf_delivery {
     int64_t revision;
     const char *snapshot; /* JSON */
     const char *work_id;
-    const char *wake_work_id; /* NULL: nobody is woken */
+    const char *wake_work_id; /* NULL: no session is woken */
     hf_ms created_at;
 };
 
@@ -183,9 +182,9 @@ HF_API const struct hf_delivery *hf_emission_at(const struct hf_emission *emissi
                                                 size_t i);
 HF_API void hf_emission_free(struct hf_emission *emission);
 
-/* Emit one occurrence. The same key of the same source with the same content gives what the
- * first made, with other content HF_ECONFLICT. A template that names a member that the
- * payload does not have is HF_EINVAL naming "template", and nothing is written. */
+/* Emit one occurrence. The same key of the same source with the same content returns what
+ * the first made, with other content HF_ECONFLICT. A template that names a member that
+ * the payload does not have is HF_EINVAL naming "template", and nothing is written. */
 HF_API HF_MUST_USE int hf_trigger_emit(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_occurrence_new *occurrence,

@@ -55,7 +55,7 @@ struct hf_llm_retry {
     hf_ms retry_after_max_ms; /* 0: 60,000 */
 };
 
-/* What all turns of one kind share. Copied by hf_setup_new, but for the protocol and the
+/* What all turns of one kind share. Copied by hf_setup_new, except the protocol and the
  * surface, which are lent.
  *   turn_budget         iterations a turn may take: at least 1, or HF_UNBOUNDED; a choice
  *                       that must be made
@@ -88,9 +88,9 @@ HF_API HF_MUST_USE int hf_setup_new(const struct hf_turn_config *config,
                                     struct hf_setup **ret_setup, struct hf_err *err);
 HF_API void hf_setup_free(struct hf_setup *setup);
 
-/* The history that a turn stands on: records that are stored already. The machine refers
- * to them and never copies them. They need not all be in memory: each is pinned while the
- * machine looks at it.
+/* The history before a turn: records that are stored already. The machine refers to them
+ * and never copies them. They need not all be in memory: each is pinned while the machine
+ * looks at it.
  *   id      opaque, up to 191 bytes; NULL only with a count of 0
  *   digest  hf_record_chain over all of them
  *   last_step        number of the last record that hf_record_is_step names, plus 1; 0: there
@@ -115,9 +115,10 @@ struct hf_base {
     void (*put)(void *user, uint64_t i, const struct hf_record *record);
 };
 
-/* digest of the history with `record` after the one that `previous` stands for; 32 zero
- * bytes stand for the empty history. A transient record leaves the digest as it was: hosts
- * drop it when they commit the turn. HF_EINVAL for a record that is not well formed. */
+/* The digest of a history with `record` added; `previous` is its digest without. 32 zero
+ * bytes are the digest of the empty history. A transient record leaves the digest as it
+ * was: hosts drop it when they commit the turn. HF_EINVAL for a record that is not well
+ * formed. */
 HF_API HF_MUST_USE int hf_record_chain(const uint8_t previous[32],
                                        const struct hf_record *record,
                                        uint8_t ret_digest[32], struct hf_err *err);
@@ -139,7 +140,7 @@ struct hf_turn_start {
     size_t size;
     const char *session_id;
     const char *turn_id;
-    const struct hf_base *base; /* NULL: empty; copied, but for what get lends */
+    const struct hf_base *base; /* NULL: empty; copied, except what get lends */
     const struct hf_record *inputs;
     size_t input_count;
     const struct hf_cause *causes;
@@ -171,7 +172,7 @@ HF_API bool hf_turn_is_done(const struct hf_turn *turn);
  *   HF_EFINISHED  the turn has ended
  *   HF_EINVAL     the response is not well formed; field says where
  *   HF_EPROTOCOL  as hf_turn_poll
- * An effect need not have been polled: a host that knows the answer may give it. */
+ * An effect need not have been polled: a host that knows the answer may pass it. */
 HF_API HF_MUST_USE int hf_turn_synced(struct hf_turn *turn, uint64_t id,
                                       const struct hf_surface *update, /* NULL: keep */
                                       struct hf_err *err);
@@ -191,25 +192,25 @@ HF_API HF_MUST_USE int hf_turn_checkpoint_done(struct hf_turn *turn, uint64_t id
                                                struct hf_err *err); /* NULL: nothing */
 
 /* Answers to 1..n calls of the batch, in any order; the turn goes on when all are
- * answered. The first answer to a call stands. HF_ENOCALL for a call that is not in the
+ * answered. The first answer to a call is kept. HF_ENOCALL for a call that is not in the
  * batch, HF_EANSWERED when one of the calls was answered before; then no answer of this
  * call counts. */
 HF_API HF_MUST_USE int hf_turn_tool_results(struct hf_turn *turn, uint64_t id,
                                             const struct hf_tool_result *results,
                                             size_t count, struct hf_err *err);
 
-/* A sleep has two answers. Noting when it is due may be repeated: the first stands, and
- * HF_EANSWERED says so for another time. Over may come without it. */
+/* A sleep has two answers. Noting when it is due may be repeated with the same time;
+ * another time is HF_EANSWERED. Over may come without it. */
 HF_API HF_MUST_USE int hf_turn_sleep_noted(struct hf_turn *turn, uint64_t id,
                                            hf_ms due_ms, struct hf_err *err);
 HF_API HF_MUST_USE int hf_turn_sleep_over(struct hf_turn *turn, uint64_t id,
                                           struct hf_err *err);
 
-/* Asks for the end of the turn; it is saved with the turn, and the first request stands. A
- * model call that is out is given up with CANCEL_LLM, a sleep and a checkpoint end at
- * once. For tools and a cell CANCEL_TOOLS or CANCEL_EXEC tells the host to stop them; the
- * turn ends when it has answered them, with whatever came of them. Only what was polled is
- * told to stop. HF_EFINISHED, HF_EANSWERED on a repeat. */
+/* Asks for the end of the turn; it is saved with the turn, and a later request changes
+ * nothing. A model call that is out is ended with CANCEL_LLM, a sleep and a checkpoint
+ * end at once. For tools and a cell CANCEL_TOOLS or CANCEL_EXEC tells the host to stop
+ * them; the turn ends when it has answered them, with whatever came of them. Only what
+ * was polled is told to stop. HF_EFINISHED, HF_EANSWERED on a repeat. */
 HF_API HF_MUST_USE int hf_turn_cancel(struct hf_turn *turn,
                                       const struct hf_evidence *evidence,
                                       struct hf_err *err);
@@ -219,10 +220,10 @@ HF_API HF_MUST_USE int hf_turn_cancel(struct hf_turn *turn,
  * Lives as long as the handle. */
 HF_API const struct hf_evidence *hf_turn_cancelling(const struct hf_turn *turn);
 
-/* What a model call cost that was given up with CANCEL_LLM, once it is known. Accepted once,
- * after the end of the turn; the host's commit should wait for it, or do without. It yields
- * no effect: hf_turn_usage has it. HF_ESTALE for any other id, HF_EANSWERED on a repeat,
- * HF_EOVERFLOW with the bucket in field. */
+/* The cost of a model call that was ended with CANCEL_LLM, once it is known. Accepted
+ * once, after the end of the turn; the host's commit should wait for it, or do without.
+ * It yields no effect: hf_turn_usage has it. HF_ESTALE for any other id, HF_EANSWERED on
+ * a repeat, HF_EOVERFLOW with the bucket in field. */
 HF_API HF_MUST_USE int hf_turn_account(struct hf_turn *turn, uint64_t id,
                                        const struct hf_usage *usage, struct hf_err *err);
 
@@ -235,11 +236,11 @@ HF_API HF_MUST_USE int hf_turn_finish(struct hf_turn *turn,
                                       const struct hf_outcome *outcome,
                                       struct hf_err *err);
 
-/* Puts the turn onto a base that now also holds records the turn made, so that later saves
- * refer to them. Only records that a PROGRESS reported can move; the machine checks the
- * digest over those. What hf_turn_record returned before is invalid afterwards; all else
- * that was handed out stays: effects that are out, renders, texts, causes, the outcome. The
- * old base must last until the renders that were made over it are freed. HF_EBASE (also with
+/* Puts the turn onto a base that now also holds records the turn made, so that later
+ * saves refer to them. Only records that a PROGRESS reported can move; the machine checks
+ * the digest over those. Afterwards the records that hf_turn_record returned are invalid;
+ * effects that are out, renders, texts, causes and the outcome stay. The old base must
+ * last until the renders that were made over it are freed. HF_EBASE (also with
  * "last_step" in field, when the turn knows another last step), HF_EINVAL, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_turn_rebase(struct hf_turn *turn, const struct hf_base *base,
                                       struct hf_err *err);
@@ -257,8 +258,8 @@ HF_API uint64_t hf_turn_base_count(const struct hf_turn *turn);
 HF_API uint64_t hf_turn_record_count(const struct hf_turn *turn);
 
 /* Record i of base and own records; NULL past the end, and when the base cannot lend it
- * now. The pointer lives until the next hf_turn_record or hf_turn_rebase of the handle, or
- * its end: one of the base is pinned for so long. */
+ * now. The pointer lives until the next hf_turn_record or hf_turn_rebase of the handle,
+ * or its end: one of the base is pinned for that time. */
 HF_API const struct hf_record *hf_turn_record(struct hf_turn *turn, uint64_t i);
 /* Cause i, NULL past the end. It lives as long as the handle. */
 HF_API uint64_t hf_turn_cause_count(const struct hf_turn *turn);
@@ -299,7 +300,7 @@ struct hf_save_info {
 HF_API HF_MUST_USE int hf_turn_peek(struct hf_span save, struct hf_save_info *ret_info,
                                     struct hf_err *err);
 
-/* What restoring needs beside the setup. Of a save that is no export:
+/* What restoring needs in addition to the setup. Of a save that is no export:
  *   base      must have the id, count and digest that the save names; a last step that it
  *             names must be the save's, if the save knows one
  *   resolve   lends the blob of that SHA-256, for as long as the turn lives: prompts, tool
@@ -332,14 +333,14 @@ HF_API HF_MUST_USE int hf_turn_describe(const struct hf_alloc *alloc, struct hf_
  * of the handle; *ret_json is NULL when there is nothing to do. Errors as hf_turn_poll. */
 HF_API HF_MUST_USE int hf_turn_poll_json(struct hf_turn *turn, const char **ret_json,
                                          struct hf_err *err);
-/* Takes every response and every lever. Errors as the call that it stands for; HF_EINVAL,
- * HF_ETOOBIG for text that is no response. */
+/* Takes every response and every lever. Errors as of the call that the response names;
+ * HF_EINVAL, HF_ETOOBIG for text that is no response. */
 HF_API HF_MUST_USE int hf_turn_respond_json(struct hf_turn *turn, struct hf_span json,
                                             struct hf_err *err);
 
 /* Recorded turns, for `holdfast replay`: the line below, then the text of every
- * hf_turn_poll_json and every hf_turn_respond_json, one a line. It is a text that ends in a
- * NUL but not in a newline. HF_EBASE, HF_ENOMEM, HF_ETOOBIG. */
+ * hf_turn_poll_json and every hf_turn_respond_json, one per line. It is a text that ends
+ * in a NUL but not in a newline. HF_EBASE, HF_ENOMEM, HF_ETOOBIG. */
 HF_API HF_MUST_USE int hf_recording_head(const struct hf_setup *setup,
                                          const struct hf_turn_start *start,
                                          struct hf_bytes *ret_line, struct hf_err *err);
@@ -355,7 +356,7 @@ HF_API HF_MUST_USE int hf_replay_new(const struct hf_alloc *alloc, struct hf_spa
 HF_API void hf_replay_free(struct hf_replay *replay);
 
 /* The next line. HF_ECONFLICT when this build yields another effect; *ret_actual is then
- * its text ("" for none) and the replay is over. A response that this build refuses gives
+ * its text ("" for none) and the replay is over. For a response that this build refuses,
  * the code of the refusal. end: nothing more may come. */
 HF_API HF_MUST_USE int hf_replay_line(struct hf_replay *replay, struct hf_span line,
                                       struct hf_bytes *ret_actual, struct hf_err *err);
@@ -418,8 +419,8 @@ HF_API HF_MUST_USE int hf_usage_prompt(const struct hf_usage *usage, int64_t *re
 HF_API HF_MUST_USE int hf_usage_total(const struct hf_usage *usage, int64_t *ret_tokens,
                                       struct hf_err *err);
 
-/* Whether a provider will take this history: every tool call stands in an assistant message
- * and has an id of its own, every result stands in a user message after its call, once, and
+/* Whether a provider will take this history: every tool call is in an assistant message
+ * and has an id of its own, every result is in a user message after its call, once, and
  * no call is open. *ret_safe is false otherwise. HF_EBASE, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_turn_resumable(const struct hf_turn *turn, bool *ret_safe,
                                          struct hf_err *err);

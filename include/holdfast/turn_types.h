@@ -3,7 +3,7 @@
  * They are plain data. What a host passes in is borrowed until the call returns; what the
  * machine hands out is borrowed from the machine, for as long as the call says. In a
  * struct hf_span of text or JSON the bytes need not end in a NUL when passed in; what the
- * machine hands out does, but for blobs and records that a host lends. Enums begin at 0,
+ * machine hands out does, except blobs and records that a host lends. Enums begin at 0,
  * which is what a zeroed struct means.
  */
 #ifndef HOLDFAST_TURN_TYPES_H
@@ -362,9 +362,9 @@ struct hf_tool_result {
     hf_ms duration_ms;
 };
 
-/* One call of a batch. `call_id` is "c" and 24 characters of [a-z0-5]; no other call has the
- * same. `args` is the raw text, valid JSON unless the call was born answered. An answered
- * call must not be run again: `result` is what stands. */
+/* One call of a batch. `call_id` is "c" and 24 characters of [a-z0-5]; no other call has
+ * the same. `args` is the raw text, valid JSON unless the call came with an answer. An
+ * answered call must not be run again: `result` is its answer. */
 struct hf_tool_call {
     const char *call_id;
     const char *tool;
@@ -382,7 +382,7 @@ struct hf_tool_call {
  *            the model had said, if the host passed it on; to append it is the host's choice */
 struct hf_outcome {
     enum hf_outcome_kind kind;
-    struct hf_span text; /* assistant_message; else an explanation, if there is one */
+    struct hf_span text; /* assistant_message; or an explanation, if there is one */
     struct hf_span
         value;        /* JSON: final_value, tool_value, *_error, frame_switch's nodes */
     const char *tool; /* tool_value, tool_error */
@@ -500,8 +500,8 @@ struct hf_turn_delivery {
     size_t cause_count;
 };
 
-/* A live event, for whoever watches. It is not durable. Which members are set follows from
- * the kind; see docs/internals/turn.md. */
+/* A live event, for watchers. It is not durable. Which members are set follows from the
+ * kind; see docs/internals/turn.md. */
 struct hf_emit {
     enum hf_emit_kind kind;
     uint64_t iteration;
@@ -556,7 +556,7 @@ struct hf_effect {
     struct hf_span given_refs;            /* in canonical form */
     enum hf_checkpoint_kind checkpoint;   /* CHECKPOINT */
     hf_ms duration_ms;                    /* SLEEP */
-    hf_ms due_ms;                         /* SLEEP: noted before, else 0 */
+    hf_ms due_ms;                         /* SLEEP: noted before, or 0 */
     uint64_t from;                        /* PROGRESS, DONE: records [from, to) are new */
     uint64_t to;
     const struct hf_emit *emit; /* EMIT */

@@ -1,4 +1,4 @@
-/* The work ledger: one row a unit of work, one event a change of its status.
+/* The work ledger: one row per unit of work, one event per change of its status.
  *
  * A unit is created, claimed by an owner under a lease, and ends by an explicit close-out;
  * or it waits, retries, or is ended by a rule that was declared when it was created. Every
@@ -18,7 +18,7 @@ extern "C" {
 
 struct hf_store;
 
-/* The words that stand in the database, in JSON and on the command line. */
+/* The words as they are in the database, in JSON and on the command line. */
 #define HF_STATUSES(X)                                                                   \
     X(QUEUED, "queued")                                                                  \
     X(RUNNING, "running")                                                                \
@@ -142,9 +142,10 @@ struct hf_event {
     hf_ms created_at;
 };
 
-/* Who calls, for whom. All may be NULL: actor "system:holdfast", tenant "". The operation
- * id makes creates, and changes without a token, repeatable: applied once, and the same id
- * gives the answer again, with the row as it is by then. Claims have a nonce for that. */
+/* The actor of a call and its tenant. All may be NULL: actor "system:holdfast", tenant
+ * "". The operation id makes creates, and changes without a token, repeatable: applied
+ * once; a call with the same id returns the answer again, with the row as it is by then.
+ * Claims have a nonce for that. */
 struct hf_caller {
     uint32_t size;
     const char *actor_kind; /* human | worker | schedule | webhook | system */
@@ -154,8 +155,8 @@ struct hf_caller {
     const char *correlation_id;
 };
 
-/* One item of an answer. `code` is 0 or HF_E*; `work` is the row after the call where it is
- * known; `token` is given to whoever acquired a lease, and to nobody else. */
+/* One item of an answer. `code` is 0 or HF_E*; `work` is the row after the call where it
+ * is known; only the caller that acquired a lease gets its `token`. */
 struct hf_item {
     int code;
     bool created;  /* create: false when the row existed */
@@ -174,7 +175,8 @@ HF_API const char *hf_answer_next(const struct hf_answer *answer); /* cursor, or
 HF_API void hf_answer_free(struct hf_answer *answer);              /* NULL is fine */
 
 /* With this flag one refused item refuses the whole batch: the call returns its code and
- * nothing is written. Without it each item stands for itself within the one transaction. */
+ * nothing is written. Without it each item is accepted or refused for itself within the
+ * one transaction. */
 #define HF_ALL_OR_NONE 1u
 
 /* With this flag items carry only the code, the token and work_id and status of the row:
@@ -190,14 +192,14 @@ struct hf_new {
     const char *source_run_id; /* needed for HF_SOURCE_SCHEDULER */
     const char *kind;          /* default "work"; "hf." is reserved */
     const char *queue;         /* default "default" */
-    const char *lane_key;      /* at most one running row a key */
-    const char *dedup_key;     /* at most one non-terminal row a key */
+    const char *lane_key;      /* at most one running row per key */
+    const char *dedup_key;     /* at most one open row per key */
     const char *idempotency_key;
     const char *ref;
     const char *parent_work_id;
     const char *payload; /* JSON; exclusive with payload_ref; both NULL means null */
     const char *payload_ref;
-    enum hf_disposition disposition; /* NONE: the policy's, else expire */
+    enum hf_disposition disposition; /* NONE: the policy's, or expire */
     int priority;                    /* 0 to 9; -1 for the default, 3 */
     int max_attempts;                /* 0: the policy's */
     const char *retry_policy;        /* JSON, see docs/ledger.md */
@@ -206,9 +208,9 @@ struct hf_new {
     hf_ms start_timeout_ms;
     hf_ms exec_timeout_ms;
     const char *close_rule; /* "evidence", "reviewer" or NULL */
-    bool detached;          /* born done: its hand-off is what was done */
-    /* A unit is under one limit at most: that of its key, else that of its kind where one is
-     * set. A lane is a limit of its own and excludes both keys. */
+    bool detached;          /* created as done: the work was its hand-off */
+    /* A unit is under one limit at most: that of its key, otherwise that of its kind
+     * where one is set. A lane is a limit of its own and excludes both keys. */
     const char *limit_key; /* under the limit key:LIMIT_KEY of its tenant */
     const char *rate_key;  /* under the limit rate:RATE_KEY of its tenant */
     const char *fair_key;  /* keys of one queue and priority take turns, by weight */
@@ -217,7 +219,7 @@ struct hf_new {
 };
 
 /* Create n rows. Item i answers request i. A repeat of a source triple or idempotency key
- * gives the first row with created = false; with other content HF_ECONFLICT. */
+ * returns the first row with created = false; with other content HF_ECONFLICT. */
 HF_API HF_MUST_USE int hf_work_create(struct hf_store *store, const struct hf_caller *who,
                                       const struct hf_new *news, size_t n, unsigned flags,
                                       struct hf_answer **ret_answer, struct hf_err *err);
@@ -228,9 +230,9 @@ struct hf_claim {
     uint32_t size;
     const char *owner;
     const char *incarnation; /* NULL: this handle's own, fresh at each open */
-    const char *nonce;       /* NULL: fresh; give one to make the claim repeatable */
-    int pid;                 /* 0: opaque; else tie the lease to that local process */
-    const char *id;          /* claim this row and no other; else by queue and kind */
+    const char *nonce;       /* NULL: fresh; your own makes the claim repeatable */
+    int pid;                 /* ties the lease to that local process; 0: opaque */
+    const char *id;          /* claims only this row; NULL: by queue and kind */
     const char *queue;       /* default "default" */
     const char *const *kinds;
     size_t kind_count; /* 0: any */
@@ -266,8 +268,8 @@ enum hf_verb {
     HF_VERB_REQUEUE,   /* id reason                                                     */
     HF_VERB_REQUEST_ABANDON, /* id reason                                               */
     HF_VERB_ABANDON, /* id token                      a started owner_bound row's drain */
-    HF_VERB_RESCHEDULE, /* id [timeout_ms] [reason]   due so much later, 0: now; what waits
-                           for its time or its retry                                      */
+    HF_VERB_RESCHEDULE, /* id [timeout_ms] [reason]   due so much later, 0: now; for
+                           rows that wait for their time or their retry                   */
     HF_VERB_RELEASE, /* id reason                  what is held for an operator         */
     HF_VERB_COUNT
 };
@@ -304,18 +306,18 @@ struct hf_change {
 };
 
 /* Apply n changes in one transaction, in order. Item i answers change i. A batch may mix
- * verbs but may name a row only once, by whatever way: else HF_EINVAL naming "id". But for
- * that and bad input the call fails as a whole only when the store does, or under
- * HF_ALL_OR_NONE. */
+ * verbs but may name a row only once, by id or by reference: otherwise HF_EINVAL naming
+ * "id". Apart from that and bad input the call fails as a whole only when the store does,
+ * or under HF_ALL_OR_NONE. */
 HF_API HF_MUST_USE int hf_work_change(struct hf_store *store, const struct hf_caller *who,
                                       const struct hf_change *changes, size_t n,
                                       unsigned flags, struct hf_answer **ret_answer,
                                       struct hf_err *err);
 
-/* Renew every lease of one owner, or of one of its incarnations. With
- * `fresh_within_ms` above 0 only rows whose activity is that fresh. Items are the rows that
- * were renewed; a row that was lost is simply not among them. One that somebody else had
- * locked at that moment was skipped, and its item says so (code HF_EBUSY). */
+/* Renew every lease of one owner, or of one of its incarnations. With `fresh_within_ms`
+ * above 0 only rows whose activity is that fresh. Items are the rows that were renewed; a
+ * row that was lost is simply not among them. A row that was locked at that moment was
+ * skipped, and its item says so (code HF_EBUSY). */
 struct hf_renew_all {
     uint32_t size;
     const char *owner;
@@ -459,13 +461,13 @@ HF_API HF_MUST_USE int hf_work_prune(struct hf_store *store, const struct hf_cal
                                      hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
                                      struct hf_err *err);
 
-/* A limit on rows of one name: "key:K" and "rate:K" of the caller's tenant, "kind:K" of all.
- * With max_running at most so many are claimable or running at once. With rate_count and
- * rate_ms at most burst + rate_count * T / rate_ms start in any time T (a token bucket; a
- * row takes its token when it becomes claimable, and the bucket holds no more than `burst`
- * together with the tokens of those that nobody has claimed yet). Rows beyond a limit wait
- * behind the gate `limit` or `rate`, and go on in the transaction that makes room for them.
- * All 0: no limit; whoever waits goes on.
+/* A limit on rows of one name: "key:K" and "rate:K" of the caller's tenant, "kind:K" of
+ * all. With max_running at most so many are claimable or running at once. With rate_count
+ * and rate_ms at most burst + rate_count * T / rate_ms start in any time T (a token
+ * bucket; a row takes its token when it becomes claimable, and the bucket holds no more
+ * than `burst` together with the tokens of those that are not claimed yet). Rows beyond a
+ * limit wait behind the gate `limit` or `rate`, and go on in the transaction that makes
+ * room for them. All 0: no limit; waiting rows go on.
  *
  * Limits of keys and rates hold at once. That of a kind is for rows without a key or lane,
  * created from now on (other processes see it within a second). A resume straight into
@@ -483,7 +485,7 @@ struct hf_quota {
 HF_API HF_MUST_USE int hf_quota_set(struct hf_store *store, const struct hf_caller *who,
                                     const struct hf_quota *limit, struct hf_err *err);
 
-/* What a limit is and how it stands. Texts live until the callback returns. */
+/* A limit and its present state. Texts live until the callback returns. */
 struct hf_quota_state {
     struct hf_quota limit;
     const char *tenant;
@@ -525,7 +527,7 @@ HF_API HF_MUST_USE int hf_policy_set(struct hf_store *store, const struct hf_cal
 
 /* The policy in force for a unit of this source and kind (either may be NULL/NONE), all
  * fields filled, retry_policy as a unit would get it; a timeout of 0 and a rule of NULL
- * mean that there is none. Texts live as long as the answer handle given back. */
+ * mean that there is none. Texts live as long as the returned answer handle. */
 struct hf_policy_answer;
 /* HF_EINVAL, and the errors of a store. */
 HF_API HF_MUST_USE int hf_policy_get(struct hf_store *store, enum hf_source source,

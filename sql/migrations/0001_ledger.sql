@@ -42,8 +42,8 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'HF001', MESSAGE = 'met ' || met || ' rows, not ' || wanted;
 END $$;
 
--- Raises: a failover or a restore has begun another history, and the incarnation must rise
--- before anything else is written.
+-- Raises: a failover or a restore has begun another history, and the incarnation must rise before
+-- any other write.
 CREATE FUNCTION hf_new_history() RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION USING ERRCODE = 'HF003', MESSAGE = 'the server began another history';
@@ -134,11 +134,11 @@ CREATE UNIQUE INDEX work_spec_idempotency
     ON work_spec (idempotency_key, tenant) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX work_spec_parent ON work_spec (parent_work_id) WHERE parent_work_id IS NOT NULL;
 
--- PostgreSQL logs of an updated row only what lies between the first and the last byte that
--- differ, and pads whole numbers. So columns that hardly change come first, then what a claim
--- alone changes, then what a close-out changes too; in each the widest numbers first. (INT is
--- 32 bits there, and INTEGER 64.) On SQLite what a guard asks of the row as it was stands among
--- the first 32: for one that comes later, SQLite copies the whole row to each guard.
+-- PostgreSQL logs of an updated row only what lies between the first and the last byte that differ,
+-- and pads whole numbers. So columns that hardly change come first, then what a claim alone
+-- changes, then what a close-out changes too; in each the widest numbers first. (INT is 32 bits
+-- there, and INTEGER 64.) On SQLite the columns that a guard reads of the old row are among the
+-- first 32: for a later one, SQLite copies the whole row to each guard.
 CREATE TABLE work_state (
     seq               /*lite INTEGER*//*pg bigint*/ PRIMARY KEY,
 /*lite
@@ -171,7 +171,7 @@ CREATE TABLE work_state (
     session_id        TEXT,
     disposition       TEXT,
     close_rule        TEXT,
-    wake_session      TEXT, -- who is told of its end: '' who awaits it, else this session too
+    wake_session      TEXT, -- a session that is told of its end; '': only those who await it
     attempt_count     INT NOT NULL DEFAULT 0,
     lease_fence       INT NOT NULL DEFAULT 0,
     first_started_at  INTEGER,
@@ -250,8 +250,8 @@ CREATE TABLE work_state (
 */
 ) STRICT;
 
--- Of each lane key at most one row is running or claimable (work_lane_slot); the store gives
--- a free slot to the best waiting row in the transaction that frees it.
+-- Of each lane key at most one row is running or claimable (work_lane_slot); the transaction that
+-- frees a slot passes it to the best waiting row.
 --
 -- Every index costs each statement that writes the table, even when it holds nothing, so
 -- there is one timer (wake_at: the next wall-clock moment at which a sweep must look) and
@@ -361,7 +361,7 @@ BEGIN
         ON CONFLICT (event_id) DO UPDATE SET message = message;
 END;
 
--- Plain SQL that gives no event id, or one that is far from the last, after which no other could
+-- Refuses plain SQL without an event id, or with one so far from the last that no other could
 -- follow. This is a trigger of its own because a subquery in work_moved makes every claim dearer,
 -- also where it is not reached.
 CREATE TRIGGER work_moved_plainly
@@ -394,8 +394,8 @@ END;
 -- are written here.
 --
 -- CHECKs would look at every row. But PostgreSQL reads them, and the conditions of triggers, from
--- their text in every statement, at about 40 instructions a byte: that was half of a create and a
--- third of a claim. So the rules stand in one function, and it is called by short conditions.
+-- their text in every statement, at about 40 instructions per byte: that was half of a create and a
+-- third of a claim. So the rules are in one function, and short conditions call it.
 CREATE FUNCTION work_guard() RETURNS trigger LANGUAGE plpgsql AS $guard$
 DECLARE
     w ALIAS FOR NEW;

@@ -29,8 +29,8 @@ int64_t hf_second_of_day(int64_t seconds);
 /* "2026-11-15T09:36:13.250Z"; years 1970 to 9999, otherwise "-". Returns `out`. */
 const char *hf_time_text(hf_ms ms, char out[HF_INSTANT_TEXT]);
 
-/* "2026-03-29T01:30:00Z", with milliseconds only where there are some. Years 1970 to 9999,
- * else "-". Returns `out`. */
+/* "2026-03-29T01:30:00Z", with milliseconds only where there are some; "-" outside the
+ * years 1970 to 9999. Returns `out`. */
 const char *hf_instant_text(hf_ms ms, char out[HF_INSTANT_TEXT]);
 
 /* A date and time as typed: RFC 3339 with an offset, or without one. */

@@ -13,8 +13,8 @@
 struct json_t; /* jansson's; only the functions below and code that needs values see it */
 
 /* Checks one JSON value: UTF-8, no duplicate keys, no NUL in strings, integers within
- * int64_t, nothing after it (else HF_EINVAL); depth up to HF_MAX_JSON_DEPTH and at most
- * `max` bytes (else HF_ETOOBIG). Errors name `field` and the place. */
+ * int64_t, nothing after it (otherwise HF_EINVAL); depth up to HF_MAX_JSON_DEPTH and at
+ * most `max` bytes (otherwise HF_ETOOBIG). Errors name `field` and the place. */
 HF_MUST_USE int hf_json_check(struct hf_span text, size_t max, const char *field,
                               struct hf_err *err);
 

@@ -4,9 +4,9 @@
 
 #include <holdfast/types.h>
 
-/* The one rule: `size` is that of the first version at least and of ours at most; anything
- * else is HF_EINVAL naming "size". `first` is sizeof today, and offsetof of the first field
- * that a later version adds. */
+/* The one rule: `size` is that of the first version at least and of ours at most; any
+ * other value is HF_EINVAL naming "size". `first` is sizeof today, and offsetof of the
+ * first field that a later version adds. */
 int hf_sized_check(size_t size, size_t first, size_t ours, struct hf_err *err);
 
 /* The same, and a copy of ours in which the fields that the caller does not know are zero.

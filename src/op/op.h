@@ -53,7 +53,7 @@ struct op_example {
 
 /* What to do about a failure, where the table of errors is too general. */
 struct op_advice {
-    int code;          /* 0 ends a table */
+    int code;          /* 0: end of the table */
     const char *field; /* NULL: any */
     const char *text;
 };

@@ -513,7 +513,7 @@ const struct op op_top_rows[] = {
       .facts = &hf_overview_facts_shape, .errors = op_read_errors, READER(OP_HIDDEN),
       .route = "GET /v1/overview", .run = op_run_overview },
     { "migrate", "bring the store to this version's schema",
-      "Every command does this when it opens a store; this command does nothing else.",
+      "Every command does this when it opens a store; this command does only this.",
       migrate_options, .examples = migrate_examples, .exits = "6 8 9" },
     { "doctor", "check store, schema, clock, disk, leases and trails",
       "Replays the trail of every unit and compares the result with its row. Prints a "

@@ -109,7 +109,7 @@ struct sql_beside {
     /* Appends calls that name the unit by its id and do nothing where there is none. */
     int (*add)(void *user, struct hf_ops *ops, const char *work_id, struct hf_err *err);
     void *user;
-    const uint8_t *hash; /* 32 bytes: of what is beside, a part of what was asked */
+    const uint8_t *hash; /* 32 bytes: of the extra rows, which are part of the request */
 };
 int sql_create_with(struct hf_store *store, const struct hf_caller *who,
                     const struct hf_new *request, const struct sql_beside *beside,

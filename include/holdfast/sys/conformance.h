@@ -1,9 +1,10 @@
 /* The conformance suite: what every store must do, as named cases.
  *
- * For those who write a store (sys/store.h) or a SQL driver (sys/driver.h): give a factory,
- * run the cases, read what failed. The suite is the archive libholdfast-conform.a; it uses
- * public headers only. Time is virtual: cases step the clock that they put into the store's
- * options, and nothing ever waits. Expected values are written by hand.
+ * For those who write a store (sys/store.h) or a SQL driver (sys/driver.h): pass a
+ * factory, run the cases, read what failed. The suite is the archive
+ * libholdfast-conform.a; it uses public headers only. Time is virtual: cases step the
+ * clock that they put into the store's options, and nothing ever waits. Expected values
+ * are written by hand.
  *
  *     for (size_t i = 0; i < hf_conform_case_count(); i++) {
  *         struct hf_conform_failure failure;
@@ -26,9 +27,9 @@ extern "C" {
 /* How the suite comes by a store. `options` carries the suite's clock, randomness and
  * allocator and inline_mode; it must be obeyed. The suite closes each handle with
  * hf_store_close.
- *   open     a store that nobody used before, and the first handle on it
- *   again    another handle on the store that `open` made last, beside open handles or after
- *            all were closed; NULL where such a store cannot exist (sqlite::memory:)
+ *   open     a new store, and the first handle on it
+ *   again    another handle on the store that `open` made last, next to open handles or
+ *            after all were closed; NULL where such a store cannot exist (sqlite::memory:)
  *   discard  all handles are closed: remove the store. NULL: nothing to do               */
 struct hf_conform_factory {
     uint32_t size;
@@ -68,8 +69,8 @@ struct hf_conform_failure {
     char text[1200];
 };
 
-/* Run one case on a store of its own, then fold every trail of that store. Gives 0, or -1
- * with *ret_failure filled. A case whose needs the factory does not meet fails. */
+/* Run one case on a store of its own, then fold every trail of that store. Returns 0, or
+ * -1 with *ret_failure filled. A case whose needs the factory does not meet fails. */
 HF_API HF_MUST_USE int hf_conform_run(const struct hf_conform_case *one,
                                       const struct hf_conform_factory *factory,
                                       struct hf_conform_failure *ret_failure);

@@ -1,9 +1,9 @@
 /* The driver seam: a SQL engine under the store, and nothing of the ledger.
  *
  * A verb appends calls to a batch; a driver runs the batch as one transaction. A batch is
- * data (statements, arguments, expected row counts), so it can be run again whole: that is
- * what group commit and lost answers need. Statements are named by number; their texts stand
- * once in sql/ and are generated into a table an engine.
+ * data (statements, arguments, expected row counts), so it can be run again whole: that
+ * is what group commit and lost answers need. Statements are named by number; their texts
+ * are written once in sql/ and are generated into a table per engine.
  *
  * Five functions are known to every statement:
  *   hf_now()          wall time, ms        hf_lease_now()    lease clock, ms
@@ -58,8 +58,8 @@ struct hf_call {
 };
 
 /* Wake-ups to send once the batch is durable: a topic and how many waiters it can feed.
- * HF_TOPIC_ANY is rung by the driver itself: whoever waits for it is woken by each commit that
- * wrote, so it is for followers of everything, and taken as long as somebody waits. */
+ * HF_TOPIC_ANY is rung by the driver itself: each commit that wrote wakes its waiters, so
+ * it is for followers of everything. It costs something only while there is a waiter. */
 #define HF_TOPIC_ANY 0u
 struct hf_ring {
     uint32_t topic;
@@ -73,7 +73,7 @@ struct hf_batch {
     struct hf_call *calls;
     size_t call_count;
     bool read_only;        /* runs on a snapshot, takes no lock, is never grouped */
-    bool holds;            /* it may give leases that name a process of this machine */
+    bool holds;            /* it may take leases that name a process of this machine */
     struct hf_ring *rings; /* each topic once */
     size_t ring_count;
     /* filled by the driver */
@@ -115,24 +115,24 @@ struct hf_sql_methods {
      * they are the same. */
     hf_ms (*ahead_ms)(struct hf_sql *sql);
 
-    /* Wake-up hints. bell_seen gives a ticket to take BEFORE looking for work; bell_wait
-     * returns true when the topic was rung since (or something may have changed), false
-     * when `ms` passed. Hints may come for nothing; a lost one is made good by the wait's
-     * own bound (250 ms). */
+    /* Wake-up hints. bell_seen returns a ticket, to be taken BEFORE looking for work;
+     * bell_wait returns true when the topic was rung since (or something may have
+     * changed), false when `ms` passed. Hints may come for nothing; a lost one is made
+     * good by the wait's own bound (250 ms). */
     uint32_t (*bell_seen)(struct hf_sql *sql, uint32_t topic);
     bool (*bell_wait)(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms);
     void (*bell_ring)(struct hf_sql *sql, uint32_t topic, uint32_t count);
 
-    /* A number that is another one when a process of this machine has taken a lease since it was
-     * given: until then it need not be asked again who holds some. A hint: others may take them
-     * uncounted. False: nobody counts. May be NULL. */
+    /* A number that is another one when a process of this machine has taken a lease since
+     * it was given: until then its holders need not be read again. A hint: others may
+     * take leases uncounted. False: leases are not counted. May be NULL. */
     bool (*taken_here)(struct hf_sql *sql, uint32_t *ret_count);
 
     /* Facts for doctor and for people, as one JSON object that ends in a NUL. It comes from
      * the handle's allocator, and the caller frees it. */
     int (*facts)(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);
 
-    /* Ends all threads; nobody may be in a call. */
+    /* Ends all threads; no thread may be in a call. */
     void (*close)(struct hf_sql *sql);
 };
 

@@ -4,8 +4,8 @@
  * of the bindings, limits on operations and output, and the result are the business of
  * hf_cell_* (holdfast/exec.h), the same for every language. What an engine owes:
  *
- *   - It is deterministic: the same code, bindings and answers give the same operations,
- *     output and bindings, whatever the process, address, locale or hash seed.
+ *   - It is deterministic: the same code, bindings and answers lead to the same
+ *     operations, output and bindings, whatever the process, address, locale or hash seed.
  *   - Nothing of the machine is reached but through operations.
  *   - Its limits end the cell; code cannot catch, dodge or outlive them.
  *   - It takes memory from the given allocator only, and survives that there is none.
@@ -82,7 +82,7 @@ struct hf_engine_ops {
     const char *language; /* as EXEC_CODE names it */
     const char *version;  /* of whatever could change what a cell does */
 
-    /* Makes a run that stands before its first instruction. Faults of the code come out of
+    /* Makes a run that is before its first instruction. Faults of the code come out of
      * the first step. HF_ENOMEM; HF_EINVAL for bindings that this engine cannot take. */
     int (*start)(const struct hf_engine *engine, const struct hf_engine_start *start,
                  struct hf_engine_run **ret_run, struct hf_err *err);

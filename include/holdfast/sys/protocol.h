@@ -21,9 +21,9 @@ extern "C" {
 
 struct hf_move;
 
-/* Every method returns 0 or a code to give to the host; after a code nothing it did
- * counts, and it may be called again with the same input. It passes on the first failure of
- * an hf_act_*. All pointers in its arguments live until it returns. */
+/* Every method returns 0 or a code for the host; after a code nothing it did counts, and
+ * it may be called again with the same input. It passes on the first failure of an
+ * hf_act_*. All pointers in its arguments live until it returns. */
 struct hf_protocol_ops {
     const char *id; /* in every save; a turn is restored only under the same one */
 
@@ -83,8 +83,8 @@ HF_API const char *hf_move_id(struct hf_move *move, const char *purpose);
  *   advance    iteration + 1
  *   stall      one more attempt without progress; *ret_spent when the budget is used up
  *   progress   forgets the stalls
- *   grace      if the limit is reached and grace was not given yet: appends the note that
- *              tells the model so, and gives it                                           */
+ *   grace      if the limit is reached and grace was not used yet: appends the note that
+ *              tells the model so, and grants it                                         */
 HF_API HF_MUST_USE int hf_act_emit(struct hf_move *move, const struct hf_emit *emit,
                                    struct hf_err *err);
 HF_API HF_MUST_USE int hf_act_message(struct hf_move *move,
@@ -111,7 +111,7 @@ struct hf_exec_start {
  *                 batch already, gets another; one without a tool or with arguments that
  *                 are not JSON is born answered. If all are answered, tools_done follows at
  *                 once and no effect goes out
- *   checkpoint    on_empty NULL: then another iteration; else the turn ends with it
+ *   checkpoint    on_empty NULL: then another iteration; otherwise the turn ends with it
  * HF_EPROTOCOL: an act was the last one already, or the driver state is malformed; HF_EINVAL,
  * HF_ETOOBIG for what was passed; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_act_start_llm(struct hf_move *move, bool use_tools,

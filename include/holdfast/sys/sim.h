@@ -31,14 +31,14 @@ extern "C" {
     X(LOST_ANSWER, "lost_answer")   /* executed; the caller cannot know             */   \
     X(LATE_REQUEST, "late_request") /* executed later                               */   \
     X(LATE_ANSWER, "late_answer")   /* executed now, told later                     */   \
-    X(DUPLICATE, "duplicate")       /* executed again later, by nobody              */   \
+    X(DUPLICATE, "duplicate")       /* executed again later, no caller waits        */   \
     X(BUSY, "busy")                 /* the store is busy                            */   \
     X(STORE_ERROR, "store_error")   /* the store's disk fails                       */   \
     X(UNCERTAIN_DONE,                                                                    \
       "uncertain_done")               /* a commit that happened is called uncertain   */ \
     X(UNCERTAIN_NOT, "uncertain_not") /* a commit that did not happen is, too         */ \
     X(SKEW, "skew")                   /* an actor's wall clock is off                 */ \
-    X(JUMP, "jump")                   /* everybody's wall clock jumps, either way     */ \
+    X(JUMP, "jump")                   /* all wall clocks jump, either way             */ \
     X(RATE, "rate")                   /* an actor's own timers run at another rate    */ \
     X(SUSPEND, "suspend")             /* the machine sleeps: all clocks jump ahead    */ \
     X(SWIZZLE, "swizzle")             /* some actors stop one by one, and come back   */ \
@@ -89,7 +89,7 @@ enum hf_sim_workload { HF_SIM_WORKLOADS(X) HF_SIM_WORKLOAD_COUNT };
     X(REENTERED, "reentered")                                                            \
     X(SETTLED, "settled")                                                                \
     X(SETTLE_REPEATED, "settle_repeated")                                                \
-    X(SETTLED_LATE, "settled_late") /* after the lapse, before anybody acted */          \
+    X(SETTLED_LATE, "settled_late") /* after the lapse, before a peer acted */           \
     X(STALE_REFUSED, "stale_refused")                                                    \
     X(OLD_STORE_REFUSED, "old_store_refused")                                            \
     X(CREATE_REPEATED, "create_repeated")                                                \
@@ -148,8 +148,8 @@ struct hf_sim_hooks {
 
 /* How the simulator comes by a store. `options` carries clock, randomness, allocator and
  * inline_mode; it must be obeyed. Handles are closed with hf_store_close.
- *   open     a store that nobody used before, and the first handle on it
- *   again    another handle on it, beside open ones or after all were closed; may be NULL
+ *   open     a new store, and the first handle on it
+ *   again    another handle on it, next to open ones or after all closed; may be NULL
  *   discard  all handles are closed: remove the store; may be NULL
  *   power    the power fails: now (true), or in the middle of the next transaction that
  *            writes (false; then it calls the hook). No handle reaches the disk after that,
@@ -159,14 +159,14 @@ struct hf_sim_hooks {
  *   kill     ends it, and returns when it is gone. Both or neither may be NULL.
  *   monitor  one pass of a monitor that keeps running; `io_since` is its own memory of calls
  *            that failed, 0 at first. May be NULL.
- *   extra    an act of the store's own, drawn from `chance`; gives NULL, or what is wrong */
+ *   extra    an act of the store's own, drawn from `chance`: NULL, or the fault */
 struct hf_sim_factory {
     uint32_t size;
     const char *name;
     void *user;
-    bool hooked; /* it calls the hooks; else faults of the store are made around calls */
-    bool memory; /* a failed allocation is an error of the call */
-    bool whole;  /* it has schedules, triggers and processes */
+    bool hooked;       /* it calls the hooks; false: faults are made around calls */
+    bool memory;       /* a failed allocation is an error of the call */
+    bool whole;        /* it has schedules, triggers and processes */
     size_t look_every; /* calls between two looks at everything; 0: 1 */
     int (*open)(void *user, const struct hf_store_options *options,
                 const struct hf_sim_hooks *hooks, struct hf_store **ret_store,

@@ -1,4 +1,4 @@
-/* The verb seam: what the public functions of work.h, lease.h and store.h stand on.
+/* The verb seam: the methods behind the public functions of work.h, lease.h and store.h.
  *
  * Two implementations: the SQL store (any driver of sys/driver.h) and the reference model of
  * the tests. Input has been checked before a method sees it: limits, UTF-8, JSON, required
@@ -328,7 +328,7 @@ struct hf_store_methods {
     int (*prune)(struct hf_store *store, hf_ms older_than_ms, size_t limit,
                  int64_t *ret_rows, struct hf_err *err);
     /* A write that takes as long as any, for a monitor that times it; it need not do
-     * anything where nobody holds a lease. */
+     * anything while no lease is held. */
     int (*pulse)(struct hf_store *store, struct hf_err *err);
     /* Rule 13: calls of a monitor stalled for `stalled_ms` until now. Work leases of less
      * than three times that, which lived when the stall began and have lapsed or will
@@ -365,8 +365,8 @@ struct hf_store_methods {
     bool (*bell_wait)(struct hf_store *store, uint32_t topic, uint32_t seen, hf_ms ms);
     /* When a sweep has something to do next (the caller's wall ms; 0: nothing in sight). */
     int (*next_due)(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
-    /* The processes that hold leases, each once, as hf_work.holder shows them. May be NULL:
-     * then nobody's death is noticed before its lease lapses. */
+    /* The processes that hold leases, each once, as hf_work.holder shows them. May be
+     * NULL: then no death is noticed before the lease lapses. */
     int (*holders)(struct hf_store *store, hf_each_holder *each, void *user,
                    struct hf_err *err);
     /* See sys/driver.h. May be NULL. */
@@ -448,7 +448,7 @@ HF_API void *hf_wait_answer_memory(struct hf_wait_answer *answer, size_t bytes);
 HF_API const char *hf_wait_answer_copy(struct hf_wait_answer *answer,
                                        struct hf_span bytes);
 
-/* A policy to give back, with copies of its texts; NULL: no memory. */
+/* A policy to return, with copies of its texts; NULL: no memory. */
 HF_API struct hf_policy_answer *hf_policy_answer_new(const struct hf_alloc *alloc,
                                                      const struct hf_policy *policy);
 

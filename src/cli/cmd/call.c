@@ -170,8 +170,9 @@ int check_call(struct cli *cli)
 {
     bool lines = cli_given(cli, "lines"), list = cli_given(cli, "list");
     if (lines + list + cli_given(cli, "op") != 1)
-        return hf_fail(&cli->err, HF_EINVAL, NULL,
-                       "give an operation, --lines or --list (holdfast call --help)");
+        return hf_fail(
+            &cli->err, HF_EINVAL, NULL,
+            "name an operation, or use --lines or --list (holdfast call --help)");
     if (lines && cli_given(cli, "operation-id"))
         return hf_fail(&cli->err, HF_EINVAL, NULL,
                        "--operation-id belongs to one call: with --lines write "

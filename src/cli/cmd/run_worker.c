@@ -94,8 +94,9 @@ static void finish(struct worker *worker, struct slot *slot)
     free_slot(worker, slot);
 }
 
-/* Tells that a unit could not be run, until the store takes it: else it would be renewed with the
- * others for as long as this worker lives, and no caller would run it. */
+/* Reports that a unit could not be run, until the store has recorded it. Otherwise the
+ * unit would be renewed with the others for as long as this worker lives, and no worker
+ * would run it. */
 static void fail_unrun(struct worker *worker, struct slot *slot)
 {
     struct cli *cli = worker->runner->cli;
@@ -148,8 +149,8 @@ static void start(struct worker *worker, struct hf_answer *answer)
 
 /* ---- taking work ------------------------------------------------------------------- */
 
-/* A claim whose answer was lost is asked for again under its nonce and takes nothing twice:
- * else its unit would be renewed with the others, and no caller would run it. */
+/* A claim whose answer was lost is repeated under its nonce and takes nothing twice.
+ * Otherwise its unit would be renewed with the others, and no worker would run it. */
 static int prepare_claim(struct worker *worker)
 {
     struct cli *cli = worker->runner->cli;

@@ -1,5 +1,5 @@
-/* The ending of the demonstration: read from the ledger's rows and events and from nothing
- * else, so that it says what happened and not what was meant to happen. */
+/* The ending of the demonstration: read only from the ledger's rows and events, so that
+ * it says what happened and not what was meant to happen. */
 #include "cli/demo/demo.h"
 
 #include <stdio.h>

@@ -171,8 +171,8 @@ static void put_description(struct cli *cli, const char *page)
             ".PP\nA unit is created, claimed by an owner under a lease, and ends by an\n"
             "explicit close\\-out; or it waits, retries, or is ended by a rule that was\n"
             "declared when it was created. Every change is one event in its trail.\n"
-            ".PP\nGlobal options may stand before or after the words of a command.\n"
-            "Ids may be given by a unique prefix or suffix of at least four\n"
+            ".PP\nGlobal options may be written before or after the words of a command.\n"
+            "An id may be shortened to a unique prefix or suffix of at least four\n"
             "characters; lists show the suffix.\n"
             ".PP\n\\fBholdfast\\fR without a command prints its overview to standard\n"
             "error and exits with 2.\n");

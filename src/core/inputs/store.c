@@ -32,7 +32,7 @@ const struct hf_input hf_policy_inputs[] = {
       "how long an expired lease is spared (expire only)", .option = "grace",
       HF_IN_AT(hf_policy, grace_ms) },
     TIMING(wait_user_ms, "wait-user", "budget of a wait for a person"),
-    TIMING(wait_external_ms, "wait-external", "budget of a wait for anything else"),
+    TIMING(wait_external_ms, "wait-external", "budget of a wait for an external system"),
     TIMING(start_timeout_ms, "start-timeout", "longest time in the queue"),
     TIMING(exec_timeout_ms, "exec-timeout", "longest time of one execution"),
     { "max_attempts", "N", HF_IN_INT, 0, "executions before it fails for good", .min = 1,

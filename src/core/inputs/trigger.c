@@ -34,8 +34,9 @@ static const char *const state_words[] = { "enabled", "disabled", "deleted", NUL
       __VA_ARGS__ }
 #define TARGET                                                                           \
     { "template", "JSON", HF_IN_JSON, 0,                                                 \
-      "payload of the target; {\"$event\":\"a.b\"} stands for a member of what "         \
-      "happened (default: its payload as it is)", .limit = HF_LIMIT_PAYLOAD_BYTES,       \
+      "payload of the target; {\"$event\":\"a.b\"} is replaced by a member of the "      \
+      "occurrence's payload (default: that payload as it is)",                           \
+      .limit = HF_LIMIT_PAYLOAD_BYTES,                                                   \
       HF_IN_AT(hf_subscription_new, payload_template) },                                 \
     TEXT("kind", kind, "K", "kind of the target (default: work)", .option = NULL),       \
     TEXT("queue", queue, "Q", "queue of the target (default: default)", .option = NULL), \

@@ -78,7 +78,7 @@ struct hf_draft hf_draft_begin(struct hf_arena *arena, const struct hf_row *row,
  * that follow from status and time alone are set. The edge must be in the table. */
 void hf_draft_enter(struct hf_draft *draft, enum hf_status to, const char *verb);
 
-/* No transition; `event` (NULL: none) is appended beside. */
+/* No transition; `event` (NULL: none) is appended. */
 void hf_draft_quiet(struct hf_draft *draft, const char *event);
 
 /* Nothing is written: the row as it is is the answer. */

@@ -136,7 +136,7 @@ int hf_lease_claim(const struct hf_lease *row, const struct hf_claimant *who, hf
     }
     if (live && !proven_dead)
         return hf_fail(err, HF_EHELD, "owner", "held by %s for another %lld ms",
-                       row->owner ? row->owner : "somebody",
+                       row->owner ? row->owner : "an owner without a name",
                        (long long)(row->expires_at - now));
     rc = acquire(row, who, now, ret_lease, err);
     if (rc == 0)

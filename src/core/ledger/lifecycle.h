@@ -1,4 +1,5 @@
-/* The lifecycle as data: which change of status is legal, by which verb, for whom.
+/* The lifecycle as data: which change of status is legal, by which verb, for which
+ * caller.
  *
  * SQL guards, the tables of docs/internals/lifecycle.md and the edge-matrix test are made
  * from HF_EDGES; nothing more decides legality. */
@@ -7,7 +8,7 @@
 
 #include <holdfast/work.h>
 
-/* by whom a change may be made */
+/* the callers that may make a change */
 enum hf_by {
     HF_BY_CREATE,
     HF_BY_CLAIM,

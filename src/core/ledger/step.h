@@ -64,7 +64,7 @@ struct hf_step {
     struct hf_row row;       /* the new row, with its event */
     const char *extra_event; /* QUIET: type of a non-transition event to append, or NULL;
                                   the row's actor, message and note are its own */
-    const char *escalate_kind; /* sweep: create a unit of this kind beside, or NULL */
+    const char *escalate_kind; /* sweep: create a unit of this kind too, or NULL */
     enum hf_swept swept;       /* sweep only */
 };
 

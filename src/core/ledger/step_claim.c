@@ -13,7 +13,7 @@ static int reenter(struct hf_draft *draft, const struct hf_claimant *who)
     if (!hf_lease_mine(&lease, who))
         return hf_fail(
             draft->err, HF_EHELD, "owner", "held by %s%s",
-            lease.owner ? lease.owner : "somebody",
+            lease.owner ? lease.owner : "an owner without a name",
             hf_lease_live(&lease, draft->env->lease_now)
                 ? ""
                 : ", whose lease has lapsed: a sweep decides how it continues");

@@ -160,7 +160,7 @@ static int check_process(const struct hf_subscription_new *wanted, struct hf_err
         rc = hf_check_key_opt(wanted->process_name, max, "process_name", err);
     if (rc == 0 && wanted->process_name && !wanted->process_kind)
         rc = hf_fail(err, HF_EINVAL, "process_kind",
-                     "only a target that is a process has a name: give its kind");
+                     "only a target that is a process has a name: set process_kind too");
     if (rc == 0 && wanted->process_kind && wanted->disposition == HF_DISPOSITION_EXPIRE)
         rc = hf_fail(err, HF_EINVAL, "disposition",
                      "a process is rerunnable, owner_bound or externally_owned");

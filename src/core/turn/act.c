@@ -149,7 +149,7 @@ static int check_driver(const struct hf_move *move, const struct hf_driver_state
     const char *id = move->turn->setup->config.protocol->ops->id;
     if (driver && !hf_span_same(hf_span_of(driver->owner), hf_span_of(id)))
         return hf_fail(err, HF_EPROTOCOL, "driver", "a driver state of %s under %s",
-                       driver->owner ? driver->owner : "nobody", id);
+                       driver->owner ? driver->owner : "no protocol", id);
     return 0;
 }
 

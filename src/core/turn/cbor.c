@@ -120,7 +120,7 @@ static bool get_head(struct hf_cbor *cbor, enum major major, uint64_t *ret_value
         value = value << 8 | cbor->at[i];
     cbor->at += bytes;
     *ret_value = value;
-    return value >= least[info - 24]; /* else a shorter form exists */
+    return value >= least[info - 24]; /* a smaller value has a shorter form */
 }
 
 static int corrupt(struct hf_err *err, const char *name)

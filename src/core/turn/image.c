@@ -308,7 +308,7 @@ int hf_image_read(const struct hf_frame *frame, struct hf_arena *stay,
         rc = corrupt(err, "body", "bytes after the body");
     bool export = (frame->flags & HF_SAVE_EXPORT) != 0;
     if (rc == 0 && whole.base_count != (export ? top.base_count : 0))
-        rc = corrupt(err, "base", "an export holds its base, and nothing else does");
+        rc = corrupt(err, "base", "an export holds its base, and only an export does");
     if (rc == 0 && !export && whole.blob_count > 0)
         rc = corrupt(err, "blobs", "only an export holds blobs");
     if (rc == 0)

@@ -171,12 +171,12 @@ static int check_base(const struct hf_save_head *head, const struct hf_base *bas
     if (head->base_count == 0 && !head->base_id && base->count == 0 && !base->id)
         return 0;
     if (!base->id || !hf_span_same(hf_span_of(head->base_id), hf_span_of(base->id)))
-        return hf_fail(err, HF_EBASE, "base", "the save stands on base %s",
+        return hf_fail(err, HF_EBASE, "base", "the save was made over base %s",
                        head->base_id ? head->base_id : "(none)");
     if (head->base_count != base->count)
-        return hf_fail(err, HF_EBASE, "base", "the save stands on %llu records, not %llu",
-                       (unsigned long long)head->base_count,
-                       (unsigned long long)base->count);
+        return hf_fail(
+            err, HF_EBASE, "base", "the save was made over %llu records, not %llu",
+            (unsigned long long)head->base_count, (unsigned long long)base->count);
     if (!same_hash(head->base_digest, base->digest))
         return hf_fail(err, HF_EBASE, "base", "the base holds other records");
     return 0;

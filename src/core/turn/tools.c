@@ -47,7 +47,8 @@ int hf_result_check(const struct hf_tool_result *result, struct hf_err *err)
     if (result->part_count > 0 && !result->parts)
         return hf_fail(err, HF_EINVAL, "parts", "parts are missing");
     if ((result->outcome == HF_TOOL_FAILURE) != (result->failure != NULL))
-        return hf_fail(err, HF_EINVAL, "failure", "a failure, and nothing else, has one");
+        return hf_fail(err, HF_EINVAL, "failure",
+                       "a failed result has one, others have none");
     if (result->outcome != HF_TOOL_SUCCESS &&
         (result->value.len > 0 || result->control != HF_CONTROL_NONE))
         return hf_fail(err, HF_EINVAL, "outcome",

@@ -230,7 +230,7 @@ static int view_attachments(struct view *view, struct hf_span value, struct hf_e
                : 0;
 }
 
-/* A string is shown as what it says, all else as it was written. */
+/* A string is shown without its quotes and escapes, any other value as it was written. */
 static int view_value(struct view *view, struct hf_span value, struct hf_err *err)
 {
     struct hf_span text = value;

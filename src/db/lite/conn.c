@@ -148,7 +148,7 @@ void lite_conn_close(struct lite_conn *conn)
         (void)sqlite3_finalize(conn->control[i]);
     alloc->free(alloc->user, conn->stmts);
     int rc = sqlite3_close(conn->db);
-    hf_assert(rc == SQLITE_OK); /* else a statement escaped us */
+    hf_assert(rc == SQLITE_OK); /* otherwise a statement is still open */
     *conn = (struct lite_conn){ 0 };
 }
 

@@ -5,7 +5,7 @@
  *   db/lite/code.c        SQLite's result codes as ours
  *   db/lite/migrate.c     the schema's versions
  *   db/lite/clock.c       the two clocks and the SQL functions
- *   db/lite/side.c        the sidecar file and its locks: who else is there, who may write
+ *   db/lite/side.c        the sidecar file and its locks: who uses the store, who may write
  *   db/lite/holder.c      which process holds a lock, for errors
  *   db/lite/bell.c        wake-ups through the sidecar
  *   db/lite/run.c         the calls of one batch inside an open transaction

@@ -178,9 +178,9 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
     int rc = check_never_was(lite, err);
     if (rc != 0)
         return rc;
-    /* For its owner alone: SQLite and the sidecar create their files with the same mode. Made
-     * without a descriptor, since to close one would drop locks of this process. Whatever
-     * else is in the way shows when SQLite opens it. */
+    /* For its owner alone: SQLite and the sidecar create their files with the same mode.
+     * Made without a descriptor, since to close one would drop locks of this process.
+     * Other obstacles show when SQLite opens it. */
     if (mknod(lite->path, S_IFREG | 0600, 0) != 0 && (errno == EACCES || errno == EROFS))
         return hf_fail(err, HF_EREADONLY, "db",
                        "%s cannot be created: no permission to write to its folder",

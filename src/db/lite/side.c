@@ -173,7 +173,7 @@ static int own_page(struct lite *lite, struct hf_err *err)
  * these. */
 static void copy_access(int fd, const struct stat *of)
 {
-    (void)fchmod(fd, of->st_mode & 0777); /* else as the umask has it */
+    (void)fchmod(fd, of->st_mode & 0777); /* if it fails: as the umask has it */
     if (geteuid() == 0)
         (void)fchown(fd, of->st_uid, of->st_gid);
 }

@@ -363,7 +363,7 @@ void pg_bell_ring_members(struct pg *pg, struct pg_member *const *members, size_
         const struct hf_batch *batch = members[i]->batch;
         if (members[i]->rc == 0)
             ring_batch(&pg->bell, batch->rings, batch->ring_count, members[i]->told);
-        /* Whatever else was told wakes followers too. */
+        /* Every other told batch wakes followers too. */
         bool heard = members[i]->told && batch->ring_count > 0;
         if (members[i]->rc == 0 && !batch->read_only && followed && !heard)
             ring_batch(&pg->bell, &any, 1, false);

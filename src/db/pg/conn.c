@@ -78,7 +78,7 @@ static PGresult *answer_of(struct pg_conn *conn, int sent, hf_ms when_ready)
         PQclear(last);
     }
     if (conn->lost && !PQresultErrorField(last, PG_DIAG_SQLSTATE)) {
-        PQclear(last); /* else they are last words */
+        PQclear(last); /* without a code: last words of the server */
         last = NULL;
     }
     return last;
@@ -120,11 +120,11 @@ int pg_conn_ask(struct pg_conn *conn, enum db_own which, const char *const *args
     return judge(conn, result, one->name, ret_result, err);
 }
 
-/* Statements are planned once. For a table that was all but empty when it was last analyzed, to
- * read an index from end to end costs no more than to look one row up, and such a plan stays: on
- * 60,000 rows a claim took 40 ms and a close-out 400, until a process analyzed. A plan
- * for many rows is good for few. So while the table is small, each time that it has grown
- * fourfold they are made anew. */
+/* Statements are planned once. For a table that was all but empty when it was last
+ * analyzed, to read an index from end to end costs no more than to look one row up, and
+ * such a plan stays: with 60,000 rows, claims took 40 ms and close-outs 400, until a
+ * process analyzed. A plan for many rows is good for few. So while the table is small,
+ * each time that it has grown fourfold they are made anew. */
 #define PAGE_BYTES 8192
 #define SMALL_BYTES (1024 * PAGE_BYTES)
 

@@ -500,7 +500,7 @@ int hf_cell_take_results(struct hf_cell *cell, const struct hf_tool_result *resu
         for (size_t m = 0; m < n; m++)
             again |= hf_same(results[m].call_id, results[n].call_id);
         if (again)
-            return hf_fail(err, HF_EANSWERED, "call_id", "the first answer stands");
+            return hf_fail(err, HF_EANSWERED, "call_id", "the call is answered already");
     }
     for (size_t n = 0; n < count; n++) {
         int rc = keep_result(cell, find_call(cell, results[n].call_id), &results[n], err);

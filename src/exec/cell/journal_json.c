@@ -61,7 +61,7 @@ static int check_journal(const void *value, struct hf_err *err)
                            "operation %zu is out of order: ordinals ascend from 1", i);
         if (op->kind == HF_OP_PRINT ? op->args.len > 0 : op->text.len > 0)
             return hf_fail(err, HF_EINVAL, op->kind == HF_OP_PRINT ? "args" : "text",
-                           "a print, and nothing else, has text instead of args");
+                           "only a print has text instead of args");
         before = op->ordinal;
     }
     return 0;

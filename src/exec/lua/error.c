@@ -14,7 +14,7 @@ static const struct {
     const char *name;
     const char *advice;
 } advice[] = {
-    { "(global 'os')", "there is no `os`; now() gives the time in seconds" },
+    { "(global 'os')", "there is no `os`; now() returns the time in seconds" },
     { "(global 'io')", "there are no files; use the tools through call(name, args)" },
     { "(global 'debug')", "there is no `debug`" },
     { "(global 'package')", "there are no modules; every function is built in" },

@@ -38,7 +38,7 @@ void hf_run_note_start(struct hf_run *run)
     struct hf_buf text;
     struct hf_json json;
     char host[256] = "";
-    (void)gethostname(host, sizeof host - 1); /* one without a name is "" */
+    (void)gethostname(host, sizeof host - 1); /* without a name: "" */
     hf_buf_init(&text, run->alloc, 4096);
     hf_json_begin(&json, &text);
     hf_json_object(&json);

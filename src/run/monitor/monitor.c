@@ -123,7 +123,7 @@ static hf_ms first_renewal(const struct hf_answer *page)
     hf_ms first = -1;
     for (size_t i = 0; i < hf_answer_count(page); i++) {
         const struct hf_work *work = &hf_answer_at(page, i)->work;
-        if (work->lease_expires_at) /* else it is held by a session's lease */
+        if (work->lease_expires_at) /* otherwise it is under a session's lease */
             first = sooner(first, until_renewal(work));
     }
     return first;

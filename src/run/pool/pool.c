@@ -322,7 +322,8 @@ static void await_settled(struct hf_pool *pool)
     }
 }
 
-/* A claim that waits must end first: else it would take what the jobs hand back. */
+/* A claim that waits must end first: otherwise it would take the units that the jobs hand
+ * back. */
 static size_t drain(struct hf_pool *pool, hf_ms deadline_ms, hf_ms grace_ms)
 {
     hf_lock(&pool->lock);

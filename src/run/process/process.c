@@ -205,7 +205,7 @@ int hf_process_drain(struct hf_store *store, const struct hf_caller *who,
     int rc = hf_sized_copy(drain, sizeof d.wanted, sizeof d.wanted, &d.wanted, err);
     if (rc == 0 && (!d.wanted.owner || !d.wanted.incarnation))
         rc = hf_fail(err, HF_EINVAL, d.wanted.owner ? "incarnation" : "owner",
-                     "a drain is an owner's own: give owner and incarnation");
+                     "a drain ends the units of one owner: set owner and incarnation");
     while (rc == 0) {
         rc = drain_page(&d, &page, err);
         if (rc == 0 && !hf_answer_next(page))

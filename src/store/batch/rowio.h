@@ -1,5 +1,5 @@
-/* Rows between C and SQL. The order of arguments of work_write and work_insert_* is written here
- * and nowhere else. */
+/* Rows between C and SQL. The order of arguments of work_write and work_insert_* is
+ * written only here. */
 #ifndef HF_STORE_BATCH_ROWIO_H
 #define HF_STORE_BATCH_ROWIO_H
 

@@ -18,7 +18,7 @@ struct mutation {
     int64_t revision;                         /* 0: any */
     const struct hf_subscription_new *wanted; /* subscribe and update */
     bool update;
-    const struct hf_trigger_change *change; /* else */
+    const struct hf_trigger_change *change; /* any other change */
     char id[HF_TRIGGER_ID];
     struct hf_arena arena;
     struct hf_ops look;

@@ -46,7 +46,7 @@ static int mix_in(struct maker *maker, const struct sql_beside *beside,
                   struct hf_err *err)
 {
     struct hf_digest digest;
-    hf_digest_begin(&digest, "work.beside", 1);
+    hf_digest_begin(&digest, "work.extra", 1);
     hf_digest_bytes(&digest, maker->hash, sizeof maker->hash);
     hf_digest_bytes(&digest, beside->hash, HF_DIGEST_BYTES);
     return hf_digest_end(&digest, maker->hash) ? hf_fail_plain(err, HF_ENOMEM) : 0;

@@ -1,8 +1,8 @@
 /* The code protocol: what a reply means. The ladder is one table, below; what happens after
  * a cell is in core/turn/code/exec.c.
  *
- * Text of the model is copied where it is kept and nowhere else; a mask over the whole reply
- * finds the cell, the same one that a host uses on the stream, so both see the same. */
+ * Text of the model is copied only where it is kept; a mask over the whole reply finds
+ * the cell, the same one that a host uses on the stream, so both see the same. */
 #include "core/turn/code/code.h"
 
 #include <string.h>
