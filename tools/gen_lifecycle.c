@@ -142,8 +142,8 @@ static void print_array(const char *(*word_at)(int), int count)
     printf("}'");
 }
 
-/* What else a row has is told by its status: a gate, what it waits for, a claim, the time of a
- * retry, an end; and at most one of them. */
+/* The status of a row tells which of these it has, at most one: a gate, what it waits
+ * for, a claim, the time of a retry, an end. */
 static void print_shapes(void)
 {
     const char *between = "{";

@@ -159,7 +159,7 @@ test_case(many_units_of_one_call_keep_their_own)
     };
     check_many(t, alike, sizeof alike / sizeof alike[0]);
     check_many(t, mixed, sizeof mixed / sizeof mixed[0]);
-    /* One that stands already keeps out itself and nothing else. */
+    /* A stored one keeps out only itself. */
     struct hf_new again[] = { { .source_id = "plain", .kind = "k" },
                               { .source_id = "new", .kind = "k", .payload = "7" } };
     const struct hf_answer *answer = kit_create_many(AT(t), again, 2, HF_BRIEF);
@@ -170,8 +170,8 @@ test_case(many_units_of_one_call_keep_their_own)
     EQ(9, open_rows(t));
 }
 
-/* Units that differ in names and contents alone, of which one stands already: the first, one
- * between, the last, or none. */
+/* Units that differ in names and contents alone, of which one is stored already: the
+ * first, one between, the last, or none. */
 test_case(many_alike_units_are_whole_whichever_of_them_stands)
 {
     static const char *const ids[] = { "a1", "a2", "a3", "b1", "b2", "b3",
@@ -295,7 +295,7 @@ test_case(tenants_share_no_keys)
     SAME("acme", other->work.tenant);
     SAME(NULL, other->work.gate);
     TRUE(!same(h.id, other->work.work_id));
-    /* Queues are global: anybody's claim takes it. */
+    /* Queues are global: a claim without the tenant takes it. */
     t->who.tenant = NULL;
     SAME(other->work.work_id, claim()->work.work_id);
 }

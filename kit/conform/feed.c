@@ -157,7 +157,8 @@ test_case(feed_says_once_that_prune_took_what_was_not_read)
     EQ(HF_FEED_GAP, notices_of(gap));
     EQ(1, events_of(gap));
     EQ(0, notices_of(feed(.after = next_of(gap))));
-    /* Whoever begins at the oldest that is kept misses nothing that it asked for. */
+    /* A reader that begins at the oldest event that is kept misses nothing that it asked
+     * for. */
     EQ(0, notices_of(feed(.after = NULL)));
     close_as(b, HF_STATUS_DONE);
     advance(SEC(1));

@@ -1,8 +1,8 @@
 /* What the cases are written with: a store under virtual time, verbs in short form, and
  * checks that record the first failure. Not public.
  *
- * After a failure every helper does nothing and gives zeroed rows, so a case needs no
- * branches for it. Whatever a helper gives lives until the case ends.
+ * After a failure every helper does nothing and returns zeroed rows, so a case needs no
+ * branches for it. The results of a helper live until the case ends.
  */
 #ifndef HF_CONFORM_KIT_H
 #define HF_CONFORM_KIT_H
@@ -90,8 +90,8 @@ bool contains(const char *text, const char *part);
 /* ---- the store ---------------------------------------------------------------------- */
 
 void kit_advance(struct hf_conform *t, hf_ms ms);
-/* Another handle; it takes the place of t->store. The old one is closed first, or kept open
- * and given back for kit_use. */
+/* Another handle; it takes the place of t->store. The old one is closed first, or kept
+ * open and returned for kit_use. */
 void kit_reopen(struct hf_conform *t);
 struct hf_store *kit_second(struct hf_conform *t);
 struct hf_store *kit_use(struct hf_conform *t, struct hf_store *store);
@@ -109,8 +109,8 @@ void kit_keep(struct hf_conform *t, void *at, kit_drop *drop);
 
 /* ---- verbs -------------------------------------------------------------------------- */
 
-/* Each gives one item (never NULL): of a refused call one that carries its code. Source,
- * source id and sizes are filled in where the request leaves them out. */
+/* Each returns one item (never NULL): of a refused call one that carries its code.
+ * Source, source id and sizes are filled in where the request leaves them out. */
 const struct hf_item *kit_create(struct hf_conform *t, struct hf_new request);
 const struct hf_answer *kit_create_many(struct hf_conform *t, struct hf_new *requests,
                                         size_t n, unsigned flags);
@@ -132,7 +132,7 @@ int64_t kit_bump(struct hf_conform *t);
 int64_t kit_amnesty(struct hf_conform *t, hf_ms stalled_ms);
 /* A session of agent "a"; its id. */
 const char *kit_session(struct hf_conform *t, const char *session_id);
-/* The row as it stands; zeroed when there is none (t->code says why). */
+/* The row as it is; zeroed when there is none (t->code says why). */
 const struct hf_work *kit_row(struct hf_conform *t, const char *id);
 const struct hf_events *kit_events(struct hf_conform *t, const char *id);
 
@@ -189,7 +189,7 @@ const struct hf_event *kit_last_change(struct hf_conform *t, const char *id);
 
 /* ---- the whole store ---------------------------------------------------------------- */
 
-/* All rows and events as text, but for what moves by itself and the diagnostics that rule
+/* All rows and events as text, except what moves by itself and the diagnostics that rule
  * 14 allows. */
 const char *kit_picture(struct hf_conform *t);
 void kit_unchanged(struct hf_conform *t, const char *picture);

@@ -125,7 +125,7 @@ test_case(token_carries_the_fence_and_names_one_row)
     struct held two = running();
     const char *before = picture();
     CODE(HF_ELEASELOST, renew(((struct held){ one.id, two.token }))->code);
-    CODE(HF_ENOTFOUND, renew(((struct held){ "nobody", one.token }))->code);
+    CODE(HF_ENOTFOUND, renew(((struct held){ "no-such-row", one.token }))->code);
     UNCHANGED(before);
 }
 
@@ -323,7 +323,7 @@ test_case(refused_writes_nothing)
     CODE(HF_ETRANSITION, requeue(queued)->code);
     CODE(HF_ETRANSITION, cancel(ended.id)->code);
     CODE(HF_ETRANSITION, ask_abandon(queued)->code);
-    CODE(HF_ENOTFOUND, cancel("nobody")->code);
+    CODE(HF_ENOTFOUND, cancel("no-such-row")->code);
     UNCHANGED(before);
 }
 

@@ -299,7 +299,7 @@ test_case(a_call_that_succeeds_leaves_err_untouched)
     hf_answer_free(answer);
 }
 
-/* One call for each struct that a caller fills, all else being in order. */
+/* One call for each struct that a caller fills; its other inputs are right. */
 static int sized_call(struct hf_conform *t, int which, int64_t more)
 {
     struct hf_caller who = { .size = sizeof(who) };
@@ -311,7 +311,7 @@ static int sized_call(struct hf_conform *t, int which, int64_t more)
     struct hf_change change = { .size = sizeof(change),
                                 .verb = HF_VERB_CANCEL,
                                 .status = HF_STATUS_DONE,
-                                .id = "0000-nobody",
+                                .id = "0000-missing",
                                 .reason = "why" };
     struct hf_renew_all renew = { .size = sizeof(renew), .owner = "alice" };
     struct hf_filter filter = { .size = sizeof(filter) };
@@ -327,7 +327,7 @@ static int sized_call(struct hf_conform *t, int which, int64_t more)
     struct hf_err *err = kit_err(t);
     int rc = 0;
     switch (which) {
-    case 0: rc = hf_work_get(t->store, &who, "0000-nobody", &answer, err); break;
+    case 0: rc = hf_work_get(t->store, &who, "0000-missing", &answer, err); break;
     case 1: rc = hf_work_create(t->store, &who, &request, 1, 0, &answer, err); break;
     case 2: rc = hf_work_claim(t->store, &who, &claim, &answer, err); break;
     case 3: rc = hf_work_change(t->store, &who, &change, 1, 0, &answer, err); break;
@@ -354,7 +354,7 @@ test_case(structs_that_a_caller_fills_tell_their_size)
     }
     for (int which = 0; which < 8; which++)
         CODE(which == 0 ? HF_ENOTFOUND : 0, sized_call(t, which, 0));
-    struct hf_change to = { .size = 0, .id = "0000-nobody", .status = HF_STATUS_DONE };
+    struct hf_change to = { .size = 0, .id = "0000-missing", .status = HF_STATUS_DONE };
     struct hf_answer *answer = NULL;
     CODE(HF_EINVAL, hf_work_transition(t->store, NULL, &to, &answer, kit_err(t)));
     SAME("size", t->err.field);

@@ -28,7 +28,7 @@ enum act {
 };
 
 /* How an outcome is spelled in the table: a new status, or
- *   =  allowed, the status stays    L  lease lost    H  held by somebody else
+ *   =  allowed, the status stays    L  lease lost    H  held by another owner
  *   .  illegal transition           (a blank row cannot be reached)                      */
 static const char letters[] = "?qrUXsdftca";
 

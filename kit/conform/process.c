@@ -481,7 +481,7 @@ test_case(d36_prune_takes_what_ended_before_the_cutoff_and_leaves_its_end)
 test_case(d36_an_abandon_request_is_the_first_writers_and_none_after_the_end)
 {
     const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
-    CODE(HF_ETRANSITION, ask_abandon(id)->code); /* never started: anybody may run it */
+    CODE(HF_ETRANSITION, ask_abandon(id)->code); /* never started: free to be run */
     struct held h = kit_taken(t, id, "alice", "b1");
     t->who.actor_kind = "human";
     t->who.actor = "ann";
@@ -492,7 +492,7 @@ test_case(d36_an_abandon_request_is_the_first_writers_and_none_after_the_end)
     TRUE(contains(process(id)->work.abandon_request, "\"reason\":\"lost\""));
     EQ(1, count_events(id, "abandon_requested"));
     (void)sweep();
-    IS("running", id); /* it fences nobody off */
+    IS("running", id); /* it ends no lease */
     CODE(0, renew(h)->code);
     CODE(0, close_as(h, HF_STATUS_DONE)->code);
     CODE(HF_ETRANSITION, ask_abandon(id)->code);

@@ -38,7 +38,7 @@ const struct hf_item *kit_register(struct hf_conform *t, struct hf_process_new w
     return item;
 }
 
-/* One of this disposition, with nothing else said. */
+/* One of this disposition, all other fields left out. */
 const char *kit_process_of(struct hf_conform *t, enum hf_disposition disposition)
 {
     return kit_register(t, (struct hf_process_new){ 0 },
@@ -85,7 +85,7 @@ bool kit_tell(struct hf_conform *t, struct hf_process_tell tell)
     return t->code == 0 && !repeated;
 }
 
-/* The record in the tables is what the events give, byte for byte. */
+/* The record in the tables is the one made of the events, byte for byte. */
 void kit_refold(struct hf_conform *t, const char *id)
 {
     char *stored = NULL, *folded = NULL;

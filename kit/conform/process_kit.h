@@ -1,4 +1,4 @@
-/* What the cases about processes are written with, beside kit.h. */
+/* What the cases about processes use in addition to kit.h. */
 #ifndef HF_CONFORM_PROCESS_KIT_H
 #define HF_CONFORM_PROCESS_KIT_H
 
@@ -7,7 +7,7 @@
 /* Register one; source, kind and sizes are filled in where they are left out. */
 const struct hf_item *kit_register(struct hf_conform *t, struct hf_process_new wanted,
                                    struct hf_new unit);
-/* One of this disposition, with nothing else said: its id. */
+/* One of this disposition, all other fields left out: its id. */
 const char *kit_process_of(struct hf_conform *t, enum hf_disposition disposition);
 /* NULL where the call failed (t->code). */
 const struct hf_processes *kit_processes(struct hf_conform *t,
@@ -17,7 +17,7 @@ size_t how_many(const struct hf_processes *processes);
 const struct hf_process *kit_process(struct hf_conform *t, const char *id);
 /* Told anew: true. */
 bool kit_tell(struct hf_conform *t, struct hf_process_tell tell);
-/* The record in the tables is what the events give, byte for byte. */
+/* The record in the tables is the one made of the events, byte for byte. */
 void kit_refold(struct hf_conform *t, const char *id);
 /* Claimed by this owner's boot, for 30 seconds. */
 struct held kit_taken(struct hf_conform *t, const char *id, const char *owner,

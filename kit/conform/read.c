@@ -411,7 +411,7 @@ test_case(tenants_are_counted_apart)
     EQ(1, s.by_status[HF_STATUS_QUEUED]);
     EQ(1, s.gated);
     EQ(0, s.oldest_queued_ms);
-    t->who.tenant = "nobody";
+    t->who.tenant = "no-such-tenant";
     EQ(0, stats().by_status[HF_STATUS_QUEUED]);
     t->who.tenant = NULL;
     IS("running", mine.id);

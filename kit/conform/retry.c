@@ -208,7 +208,7 @@ test_case(r51_start_timeout)
     sweep();
     IS("queued", id);
     advance(1);
-    CODE(HF_ETRANSITION, claim(.id = id)->code); /* nobody starts it, swept or not */
+    CODE(HF_ETRANSITION, claim(.id = id)->code); /* no claim starts it, swept or not */
     SAME("queued", row(id)->status);
     EQ(1, sweep().timed_out);
     SAME("timeout", row(id)->status);

@@ -320,7 +320,7 @@ test_case(t34_skip_leaves_a_slot_out_while_a_unit_is_unfinished)
     EQ(1, pass().made);
     const char *first = item_of(units(t), 0)->work.work_id;
     advance(MINUTE(1));
-    EQ(0, pass().made); /* queued stands in the way */
+    EQ(0, pass().made); /* the queued one is in the way */
     const struct hf_item *taken = claim(.limit = 1);
     SAME(first, taken->work.work_id);
     advance(MINUTE(1));
@@ -641,7 +641,7 @@ test_case(t40_a_unit_on_request_leaves_the_schedule_as_it_is)
     CODE(HF_ECONFLICT, t->code);
     SAME("overlap", t->err.field);
     advance(MINUTE(10));
-    EQ(0, pass().made); /* it stands in the way of the slot too */
+    EQ(0, pass().made); /* it is in the way of the slot too */
     SAME(item->work.work_id, skipped(0)->work_id);
     CODE(0, cancel(item->work.work_id)->code);
     t->who.operation_id = "op-1";

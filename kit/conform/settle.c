@@ -390,7 +390,7 @@ test_case(change_answers_each_item_of_a_batch)
           .status = HF_STATUS_DONE },
         { .verb = HF_VERB_RENEW, .id = two.id, .token = one.token },
         { .verb = HF_VERB_CANCEL, .id = three, .reason = "no" },
-        { .verb = HF_VERB_CANCEL, .id = "nobody", .reason = "no" },
+        { .verb = HF_VERB_CANCEL, .id = "no-such-row", .reason = "no" },
     };
     const struct hf_answer *answer = kit_change_many(AT(t), batch, 4, 0);
     CODE(0, t->code);
@@ -424,7 +424,7 @@ test_case(close_outs_of_plain_rows_and_rows_of_lanes_and_limits_go_together)
                                        .token = held[i].token,
                                        .status = HF_STATUS_DONE };
     }
-    for (int i = 0; i < 12; i++) /* behind the last of each nobody waits */
+    for (int i = 0; i < 12; i++) /* behind the last of each no row waits */
         if (i % 3 != 0 && i < 9)
             next[i] = new_id(.lane_key = i % 3 == 1 ? lanes[i / 3] : NULL,
                              .limit_key = i % 3 == 2 ? "acme" : NULL);
@@ -521,7 +521,7 @@ test_case(a_batch_names_a_row_only_once_by_whatever_way)
         UNCHANGED(before);
     }
     /* One that names nothing does not count. */
-    by_suffix[1].id = "0000-nobody";
+    by_suffix[1].id = "0000-missing";
     const struct hf_answer *answer = kit_change_many(AT(t), by_suffix, 2, 0);
     CODE(0, t->code);
     CODE(0, item_of(answer, 0)->code);
@@ -557,7 +557,7 @@ test_case(operation_id_gives_the_first_answer_again)
     UNCHANGED(before);
     /* Other content under the same id. */
     const struct hf_item *other = change(.verb = HF_VERB_CANCEL, .id = id,
-                                         .reason = "something else");
+                                         .reason = "another reason");
     CODE(HF_ECONFLICT, other->code);
     UNCHANGED(before);
     t->who.operation_id = NULL;

@@ -129,7 +129,7 @@ test_case(a_lowered_limit_ends_nothing_and_lets_nobody_in)
     SAME("limit", row(ids[2])->gate);
 }
 
-/* 2 a second, 3 at once: what a stepped clock must show to the millisecond. */
+/* 2 per second, 3 at once: what a stepped clock must show to the millisecond. */
 test_case(rate_starts_exactly_as_many_as_its_bucket_has)
 {
     limit(.name = "rate:api", .rate_count = 2, .rate_ms = 1000, .burst = 3);
@@ -148,7 +148,7 @@ test_case(rate_starts_exactly_as_many_as_its_bucket_has)
     EQ(3, take_all(AT(t), "w"));
 }
 
-/* A unit that nobody claims keeps its token; no second burst builds up behind it. */
+/* A unit that is not claimed keeps its token; no second burst builds up behind it. */
 test_case(rate_saves_nothing_up_while_nobody_claims)
 {
     limit(.name = "rate:api", .rate_count = 1, .rate_ms = 1000, .burst = 2);

@@ -36,15 +36,15 @@ test_case(time_set_back_delays_what_is_due_and_repeats_nothing)
     EQ(1, row(id)->attempt_count);
 }
 
-/* The machine slept for ten minutes: all clocks went on. Each lease has lapsed, each unit is
- * requeued once, and whoever held it is told so. */
+/* The machine slept for ten minutes: all clocks went on. Each lease has lapsed, each unit
+ * is requeued once, and its holder is told so. */
 test_case(time_a_machine_that_slept_requeues_each_unit_once)
 {
     struct held held[5];
     for (int i = 0; i < 5; i++)
         held[i] = running(.disposition = HF_DISPOSITION_RERUNNABLE);
     advance(MINUTE(10));
-    CODE(0, close_as(held[0], HF_STATUS_DONE)->code); /* nobody had acted on it yet */
+    CODE(0, close_as(held[0], HF_STATUS_DONE)->code); /* no peer has acted on it yet */
     EQ(4, sweep().requeued);
     EQ(0, sweep().requeued);
     for (int i = 1; i < 5; i++) {

@@ -264,7 +264,7 @@ test_case(d38_receipts_give_success_and_conflict_again_whatever_came_since)
     update(7, .kind = "b");
     CODE(HF_ECONFLICT, t->code);
     SAME("revision", t->err.field);
-    update(2, .kind = "b"); /* the same id for something else */
+    update(2, .kind = "b"); /* the same id with other content */
     CODE(HF_ECONFLICT, t->code);
     SAME("operation_id", t->err.field);
     subscribe(.owner_scope = "host:b", .kind = "a"); /* another owner's ids are its own */
@@ -406,7 +406,7 @@ test_case(d38_a_pruned_target_is_not_started_again)
 
 test_case(d38_an_occurrence_goes_when_its_last_unit_is_gone)
 {
-    emit(.source_key = "nobody"); /* reached nobody, so nothing holds it */
+    emit(.source_key = "unheard"); /* made no delivery, so nothing holds it */
     subscribe();
     const char *id = delivery(emit(), 0)->work_id;
     advance(HOUR(31 * 24));
@@ -414,13 +414,12 @@ test_case(d38_an_occurrence_goes_when_its_last_unit_is_gone)
     IS("queued", id);
     const struct hf_emission *again = emit();
     TRUE(again && !hf_emission_created(again));
-    again = emit(.source_key = "nobody");
+    again = emit(.source_key = "unheard");
     TRUE(again && hf_emission_created(again));
     CODE(0, cancel(id)->code);
     advance(HOUR(48));
     EQ(1, prune(HOUR(24), 0));
-    prune(HOUR(24),
-          0); /* what stood beside the unit is gone by now, so the rest can go */
+    prune(HOUR(24), 0); /* the unit's delivery is gone by now, so the rest can go */
     again = emit();
     TRUE(again && hf_emission_created(again));
     EQ(1, reached(again));
@@ -439,7 +438,7 @@ test_case(a_session_is_woken_and_granted_the_handle)
     TRUE(contains(wake->payload, d->work_id));
     EQ(1, granted(t, "s1", d->work_id));
     EQ(0, granted(t, "s2", d->work_id));
-    emit(); /* again: nobody is woken twice */
+    emit(); /* again: no session is woken twice */
     EQ(2, all_units(t));
 }
 
@@ -610,7 +609,7 @@ test_case(a_target_that_is_a_process_begins_in_the_emission)
     SAME("{\"n\":1}", p->work.payload);
     hf_processes_free(found);
     EQ(1, granted(t, "s1", id));
-    EQ(1, reached(emit(.payload = "{\"n\":1}"))); /* once, whoever emits */
+    EQ(1, reached(emit(.payload = "{\"n\":1}"))); /* once, for any emitter */
     EQ(2, all_units(t));                          /* it, and the wake of its beginning */
     cancel(id);
     EQ(3, all_units(t)); /* and of its end */

@@ -117,7 +117,7 @@ test_case(r41_resume_by_reference)
     CODE(0, woken->code);
     SAME(h.id, woken->work.work_id);
     IS("queued", h.id);
-    CODE(HF_ENOTFOUND, change(.verb = HF_VERB_RESUME, .ref = "nobody-waits")->code);
+    CODE(HF_ENOTFOUND, change(.verb = HF_VERB_RESUME, .ref = "no-such-wait")->code);
 }
 
 test_case(r41_resume_by_an_ambiguous_reference_is_refused)
@@ -223,13 +223,13 @@ test_case(r42_escalation_by_work_creates_a_unit_beside)
     struct held h = running();
     CODE(0, change(.verb = HF_VERB_WAIT, .id = h.id, .token = h.token,
                    .status = HF_STATUS_WAITING_USER, .ref = "x", .timeout_ms = HOUR(1),
-                   .escalate_after_ms = MINUTE(10), .escalate = "work:page-someone")
+                   .escalate_after_ms = MINUTE(10), .escalate = "work:page-person")
                 ->code);
     advance(MINUTE(10));
     EQ(1, sweep().escalated);
-    const char *const kinds[] = { "page-someone" };
+    const char *const kinds[] = { "page-person" };
     const struct hf_item *page = claim(.kinds = kinds, .kind_count = 1);
-    SAME("page-someone", page->work.kind);
+    SAME("page-person", page->work.kind);
     SAME(h.id, page->work.parent_work_id);
     EQ(0, sweep().escalated);
     IS("waiting_user", h.id);

@@ -70,7 +70,7 @@ test_case(d37_a_session_that_is_not_there_finds_its_wakes_later)
     cancel(id);
     advance(HOUR(24) * 30);
     (void)sweep();
-    EQ(1, kit_wakes(t, "w", HF_STATUS_QUEUED)); /* nobody gave up on it */
+    EQ(1, kit_wakes(t, "w", HF_STATUS_QUEUED)); /* it is not given up */
     EQ(1, count_of(claim_many(.owner = "w", .queue = "session:w")));
 }
 

@@ -363,8 +363,7 @@ static void check_lane_is_used(struct fold *fold, const struct folded *a)
             (b->runs || b->free))
             return;
     }
-    kit_fail(fold->t, "%s waits for the lane %s, which nobody has", a->work_id,
-             a->lane_key);
+    kit_fail(fold->t, "%s waits for the lane %s, which is free", a->work_id, a->lane_key);
 }
 
 static void fold_between(struct fold *fold)
@@ -392,7 +391,7 @@ void kit_fold(struct hf_conform *t)
     fold.rows = kit_memory(t, ROWS_MAX * sizeof(*fold.rows));
     if (!fold.rows)
         return;
-    /* A store may give rows and events in any order of the two. */
+    /* A store may pass rows and events in any order of the two. */
     struct hf_dump dump = { &fold, fold_row, fold_event };
     t->code = kit_called(t, t->store->methods->dump(t->store, &dump, kit_err(t)));
     kit_code(t, "dump", 0, t->code);

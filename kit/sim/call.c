@@ -493,9 +493,9 @@ void sim_run_ghost(struct hf_sim *sim, size_t i)
 {
     struct sim_pending ghost = sim->ghosts[i];
     sim->ghosts[i] = sim->ghosts[--sim->ghost_count];
-    sim_trace(sim, "from nobody:");
+    sim_trace(sim, "from no actor:");
     sim_execute(sim, &ghost.op, &ghost.answer);
-    /* Nobody hears it; but what the store told is what it must stand by. */
+    /* No actor hears it; but what the store told must remain true. */
 }
 
 void sim_send(struct hf_sim *sim, const struct sim_op *op)

@@ -137,7 +137,8 @@ static bool is_call(enum hf_op_kind kind)
     return kind == HF_OP_CALL || kind == HF_OP_CALL_BATCH || kind == HF_OP_READ;
 }
 
-/* Answers of one operation stand together: nothing else is asked before it is answered. */
+/* The answers of one operation are next to each other: no other is asked before it is
+ * answered. */
 static void read_journal(const struct code_turn *turn, uint64_t effect,
                          struct journal *ret_journal)
 {
@@ -390,7 +391,7 @@ int code_advance(struct code_live *live, bool *ret_saves)
     case HF_EFFECT_SLEEP:
         rc = hf_turn_sleep_over(live->turn, live->effect.id, NULL);
         break;
-    default: rc = wrong(live->durable, "an effect that nobody asked for", "?"); break;
+    default: rc = wrong(live->durable, "an effect that was not asked for", "?"); break;
     }
     live->has_effect = false;
     *ret_saves = true;

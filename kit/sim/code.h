@@ -2,9 +2,10 @@
  * it outlives the host.
  *
  * Durable are the save, the bindings by their hash, and a journal: every answer that was
- * bought, of the model, of a tool or by a reference. An answer is journaled in the moment in
- * which it is bought, under a fence: whoever opened the turn with a higher one shuts all
- * others out. A save may be lost with the host that did not come to write it, an answer never.
+ * bought, of the model, of a tool or by a reference. An answer is journaled in the moment
+ * in which it is bought, under a fence: a host that opens the turn with a higher one
+ * shuts all others out. A save may be lost with the host that did not come to write it,
+ * an answer never.
  */
 #ifndef HF_SIM_CODE_H
 #define HF_SIM_CODE_H
@@ -82,7 +83,8 @@ int code_open(const struct code_kit *kit, struct code_turn *durable,
               struct code_live *ret_live);
 void code_close(struct code_live *live);
 
-/* Goes on by one answer, whoever it is bought from. *ret_saves: it is time for a save. */
+/* Goes on by one answer, from whichever source it is bought. *ret_saves: it is time for a
+ * save. */
 int code_advance(struct code_live *live, bool *ret_saves);
 int code_save(struct code_live *live);
 

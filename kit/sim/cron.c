@@ -1,5 +1,5 @@
-/* Schedules in a night when the clocks change: passes by anybody, at clocks that jump, while
- * an operator pauses and resumes. Each slot is made once or recorded as skipped. */
+/* Schedules in a night when the clocks change: passes by any actor, at clocks that jump,
+ * while an operator pauses and resumes. Each slot is made once or recorded as skipped. */
 
 #include "sim/inside.h"
 

@@ -44,7 +44,7 @@
 #define SIM_MESSAGES 6 /* of a session */
 #define SIM_REFUSALS 8
 #define SIM_BACKS 16
-#define SIM_PERHAPS 0x80u /* with a status: somebody else may have brought it about */
+#define SIM_PERHAPS 0x80u /* with a status: another actor may have brought it about */
 #define SIM_GRACE_MS 2000 /* of kind "expire": the policy that sim_play sets */
 #define SIM_ID 40
 #define SIM_TOKEN 128
@@ -83,13 +83,13 @@ static inline bool sim_one_in(struct sim_dice *dice, unsigned n)
 
 /* ---- what is asked --------------------------------------------------------------- */
 
-/* A unit of work as it was planned. Its index is its source id, so every request for it is
- * the same request, whoever makes it. */
+/* A unit of work as it was planned. Its index is its source id, so every request for it
+ * is the same request, of any actor. */
 struct sim_unit {
     enum hf_sim_workload workload;
     enum hf_disposition disposition;
     int chain;  /* which chain, ring or family; the lane of a chain */
-    int next;   /* of a chain or ring: the unit after it, -1 while nobody asked */
+    int next;   /* of a chain or ring: the unit after it, -1 until it is asked for */
     int left;   /* links to come */
     int parent; /* of a child, -1 */
     int children[3];
@@ -328,7 +328,7 @@ struct sim_limits {
 
 /* What is known of an occurrence. */
 struct sim_occurrence {
-    uint64_t hash; /* of its id; 0: nobody was told of it */
+    uint64_t hash; /* of its id; 0: no actor was told of it */
     bool acked;    /* its emitter knows */
     size_t count;  /* of units, as first told */
     char ids[SIM_SUBSCRIPTIONS][SIM_ID];
@@ -473,11 +473,11 @@ void sim_mark(struct hf_sim *sim, enum hf_sim_mark mark);
 bool sim_fault(struct hf_sim *sim, enum hf_sim_fault fault);
 void sim_count_fault(struct hf_sim *sim, enum hf_sim_fault fault);
 hf_ms sim_lease_now(const struct hf_sim *sim);
-/* The machine boots after a power failure: everybody died, the store is opened again. */
+/* The machine boots after a power failure: all actors died, the store is opened again. */
 void sim_boot(struct hf_sim *sim);
 /* Time passes in the middle of a call. */
 void sim_stall(struct hf_sim *sim);
-/* Somebody else's step, in the middle of a call. */
+/* Another actor's step, in the middle of a call. */
 void sim_meanwhile(struct hf_sim *sim);
 int sim_add_unit(struct hf_sim *sim, enum hf_sim_workload workload);
 
@@ -553,7 +553,7 @@ void sim_judge_verdict(struct hf_sim *sim, const struct sim_shadow *s);
 /* monitor.c */
 int sim_monitor_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,
                      hf_ms *ret_stalled_ms);
-/* Did somebody who may move this row's expiry to what it is now? */
+/* Did an actor that may do so move this row's expiry to what it is now? */
 void sim_judge_expiry(struct hf_sim *sim, const struct sim_shadow *s);
 /* A monitor that saw a stall takes no lease away that the stall may have let lapse. */
 bool sim_spares(const struct hf_sim *sim, const struct sim_shadow *s);

@@ -88,7 +88,7 @@ static void judge_peer(struct hf_sim *sim, const struct sim_shadow *s, enum hf_s
     bool spent = s->was_failures + 1 >= s->max_attempts;
     bool right = false;
     if (!somebody_swept(sim))
-        sim_violate(sim, "row %s left running and nobody asked for it", s->id);
+        sim_violate(sim, "row %s left running and no call asked for it", s->id);
     if (s->was_status != HF_STATUS_RUNNING || s->was_fence != s->fold_fence)
         return; /* it was claimed and lost between two looks */
     if (s->disposition == HF_DISPOSITION_RERUNNABLE)
@@ -118,7 +118,7 @@ static void judge_peer(struct hf_sim *sim, const struct sim_shadow *s, enum hf_s
                                            : HF_SIM_MARK_EXPIRED);
 }
 
-/* Time moved a row that nobody held. */
+/* Time moved a row that was not held. */
 static void judge_time(struct hf_sim *sim, const struct sim_shadow *s,
                        enum hf_status from, enum hf_status to)
 {
@@ -145,7 +145,7 @@ static void judge_time(struct hf_sim *sim, const struct sim_shadow *s,
     if (to == HF_STATUS_QUEUED && waits) {
         sim_mark(sim, HF_SIM_MARK_RESUMED);
         if (!deed_on(sim, s->id, false, 0))
-            sim_violate(sim, "row %s was resumed by nobody", s->id);
+            sim_violate(sim, "row %s was resumed without a call", s->id);
     }
 }
 
@@ -178,7 +178,7 @@ static void judge_from_running(struct hf_sim *sim, struct sim_shadow *s,
     bool holder = deed_on(sim, s->id, true, s->fold_fence) != NULL;
     bool ordered = deed_on(sim, s->id, false, 0) != NULL && to == HF_STATUS_CANCELLED;
     if (ordered && !holder && s->bound && s->was_status == HF_STATUS_RUNNING)
-        sim_violate(sim, "row %s is bound to its owner, and somebody's cancel ended it",
+        sim_violate(sim, "row %s is bound to its owner, and a foreign cancel ended it",
                     s->id);
     if (holder) /* or was it the operator, who wanted the same? */
         s->settled[s->fold_fence % SIM_FENCES] = (uint8_t)((unsigned)to |
@@ -418,7 +418,7 @@ static void judge_claimed(struct hf_sim *sim, const struct sim_op *op,
                           const struct sim_answer *answer)
 {
     if (answer->count > (size_t)op->limit)
-        sim_violate(sim, "a claim of %d gave %zu", op->limit, answer->count);
+        sim_violate(sim, "a claim of %d took %zu", op->limit, answer->count);
     for (size_t i = 0; i < answer->count; i++) {
         const struct sim_told *told = &answer->items[i];
         struct sim_shadow *s = sim_shadow_add(sim, told->id);

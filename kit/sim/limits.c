@@ -85,8 +85,8 @@ static void judge_job(struct hf_sim *sim, const struct sim_op *op,
         sim_mark(sim, HF_SIM_MARK_JOB_PUT_OFF);
 }
 
-/* Whether it is the only one of its kind since the last look: else nobody knows which of
- * them was the last. */
+/* Whether it is the only one of its kind since the last look: otherwise it is unknown
+ * which of them was the last. */
 static bool alone(const struct hf_sim *sim, enum sim_kind kind)
 {
     int count = 0;
@@ -123,7 +123,7 @@ void sim_limits_read(struct sim_shadow *s, const struct hf_work *work)
     }
 }
 
-/* The bucket as the promise has it. Where wall clocks jump nobody can say. */
+/* The bucket as the promise has it. Where wall clocks jump it cannot be said. */
 void sim_limits_start_of(struct hf_sim *sim, const struct sim_shadow *s, hf_ms at)
 {
     struct sim_limits *l = &sim->limits;

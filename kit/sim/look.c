@@ -178,7 +178,8 @@ static void on_event(void *user, const struct hf_event *event)
         sim_judge_event(sim, s, event);
 }
 
-/* Prune takes a row's events with it. Did somebody perhaps end it while prune was at work? */
+/* Prune takes a row's events with it. Could another actor have ended it while prune was
+ * at work? */
 static bool may_have_ended(const struct hf_sim *sim, const struct sim_shadow *s)
 {
     for (size_t i = 0; i < sim->window_count; i++) {

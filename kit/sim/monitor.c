@@ -1,5 +1,5 @@
-/* A monitor that keeps running, on a store that may stall: it gives leases that the stall
- * may have kept from being renewed one more term, and no others (rule 13,
+/* A monitor that keeps running, on a store that may stall: it extends, by one term, the
+ * leases that the stall may have kept from being renewed, and no others (rule 13,
  * amnesty_only_for_a_witnessed_stall). */
 
 #include "sim/inside.h"
@@ -54,7 +54,7 @@ void sim_judge_expiry(struct hf_sim *sim, const struct sim_shadow *s)
     if (moved)
         sim_violate(sim, "row %s: its expiry moved from %lld to %lld, %s", s->id,
                     (long long)s->was_expires_at, (long long)s->expires_at,
-                    spared ? "by a monitor that saw no such stall" : "by nobody");
+                    spared ? "by a monitor that saw no such stall" : "by no monitor");
 }
 
 bool sim_spares(const struct hf_sim *sim, const struct sim_shadow *s)

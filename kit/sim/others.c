@@ -23,7 +23,7 @@ static bool first_hand(const struct hf_sim *sim, size_t unit)
     return true;
 }
 
-/* Emit one that nobody knows of yet, or now and then one again. */
+/* Emit a new one, or now and then one again. */
 static bool emit(struct hf_sim *sim, int actor)
 {
     struct sim_op op = sim_request(sim, actor, SIM_OP_EMIT);
@@ -77,7 +77,7 @@ static void submit(struct hf_sim *sim, int actor)
     struct sim_op op = sim_request(sim, actor, SIM_OP_CREATE);
     if (emit(sim, actor) || enqueue(sim, actor))
         return;
-    op.limit = 1; /* as many rows as a claim with a registration gives */
+    op.limit = 1; /* as many rows as a claim with a registration takes */
     choose(sim, &op);
     if (op.count == 0) {
         rest(sim, actor, sim->occurrence_count || sim->limits.jobs_left ? 800 : 4000);
@@ -154,7 +154,7 @@ static bool family_done(struct hf_sim *sim, const struct sim_shadow *s)
     return true;
 }
 
-/* A bound row whose owner will not come back, or that nobody else may move. */
+/* A bound row whose owner will not come back, or that no other actor may move. */
 static bool orphaned(const struct hf_sim *sim, const struct sim_shadow *s)
 {
     return s->bound && s->status != HF_STATUS_QUEUED && !hf_status_terminal(s->status) &&

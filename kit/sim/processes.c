@@ -1,5 +1,5 @@
-/* Processes: registered by whoever runs them, with a claim in the same transaction, or by
- * somebody else; and what a sweep must do with a row by its declared disposition. */
+/* Processes: registered by their owner, with a claim in the same transaction, or by
+ * another actor; and what a sweep must do with a row by its declared disposition. */
 
 #include "sim/inside.h"
 
@@ -33,7 +33,8 @@ static bool must_leave(enum hf_disposition disposition)
            disposition == HF_DISPOSITION_EXPIRE;
 }
 
-/* One sweep since the last look, and nothing else: what had lapsed before it has left. */
+/* One sweep since the last look, and no other call: what had lapsed before it has
+ * left. */
 void sim_judge_verdict(struct hf_sim *sim, const struct sim_shadow *s)
 {
     const struct sim_did *did = &sim->window[0];

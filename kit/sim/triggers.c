@@ -1,4 +1,4 @@
-/* Subscriptions, and occurrences that are emitted to them, again and again until somebody
+/* Subscriptions, and occurrences that are emitted to them, again and again until an actor
  * knows that they were. An occurrence starts each target once, all of them at one moment,
  * and every emission of it tells the same. */
 
@@ -183,7 +183,7 @@ void sim_emit_answer(struct hf_sim *sim, const struct sim_op *op,
         sim_mark(sim, HF_SIM_MARK_FANNED_OUT);
 }
 
-/* Of each occurrence that anybody was told of the units are there, and no others. */
+/* Of each occurrence that an actor was told of the units are there, and no others. */
 void sim_triggers_judge(struct hf_sim *sim)
 {
     for (size_t i = 0; i < sim->occurrence_count; i++) {

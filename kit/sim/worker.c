@@ -1,5 +1,5 @@
 /* Workers: claim, work, renew, settle. What a unit's work is, its workload says. A worker
- * never gives a request up before it had a certain answer, and never sends another in its
+ * never drops a request before it had a certain answer, and never sends another in its
  * place; but it may die, sleep, or forget. */
 
 #include "sim/inside.h"

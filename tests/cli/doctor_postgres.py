@@ -290,7 +290,8 @@ class DoctorOfAServer(Case):
         self.skew("3600")
         before = self.commits("quiet")
         self.ok("work", "claim", "--owner", "w", "--queue", "later", "--wait", "2s")
-        # It looks once per second; whom to watch it asks when a caller here has taken a lease.
+        # It looks once per second; it asks which holders to watch when a caller here has taken a
+        # lease.
         self.assertLess(self.commits("quiet") - before, 60)
 
     def test_times_of_a_new_unit_are_by_the_servers_clock(self):

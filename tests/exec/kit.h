@@ -44,7 +44,8 @@ enum hf_cell_end cellkit_run_cut(const struct cellkit *kit, struct hf_buf *trans
 struct hf_cell *cellkit_new(const struct cellkit *kit, const struct hf_op_record *journal,
                             size_t count);
 
-/* Answers the operation that is out. HF_ENOMEM comes back, all else must not happen. */
+/* Answers the operation that is out. HF_ENOMEM comes back, other errors must not
+ * happen. */
 int cellkit_answer(struct hf_cell *cell, const struct hf_op *op);
 
 /* Appends how the cell ended. */

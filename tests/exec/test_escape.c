@@ -47,7 +47,7 @@ static void check_case(void **state)
         fail_msg("ended %s, wanted %s with \"%s\":\n%.2000s", hf_cell_end_name(end),
                  hf_cell_end_name(escape->end), escape->says, text);
     bool some = holds(&whole, "1 ") && end != HF_CELL_OVER_OPS;
-    if (some) { /* else there is nothing to cut, or too much */
+    if (some) { /* otherwise there is nothing to cut, or too much */
         cellkit_run_cut(&kit, &cut);
         assert_string_equal(hf_buf_str(&cut), text);
     }

@@ -33,7 +33,7 @@ static const char *settlement(struct m_call *call, const struct hf_change *chang
 }
 
 /* A token that settled the row itself: its own repeat is answered, another settle is
- * illegal, anything else has lost the lease. 1: a repeat. */
+ * illegal, any other call has lost the lease. 1: a repeat. */
 static int after_settling(struct m_call *call, const struct m_row *row,
                           const struct hf_change *change)
 {
@@ -47,7 +47,7 @@ static int after_settling(struct m_call *call, const struct m_row *row,
     return no(call, settles(change->verb) ? HF_ETRANSITION : HF_ELEASELOST);
 }
 
-/* 0: the token is the row's. A lapsed lease is fine while nobody acted. */
+/* 0: the token is the row's. A lapsed lease is fine while no peer acted. */
 static int check_token(struct m_call *call, const struct m_row *row,
                        const struct hf_change *change)
 {
@@ -189,7 +189,7 @@ static const char *result_of(struct m_call *call, const struct hf_change *c)
     return text;
 }
 
-/* What the row asks of whoever calls it done. */
+/* What the row asks of a close-out as done. */
 static bool rule_met(const struct m_row *row, const struct hf_change *c)
 {
     const char *closer = c->token ? row->w.owner : c->authority;
@@ -242,7 +242,7 @@ static int do_close_out(struct m_call *call, struct m_row *row, const struct hf_
     return 0;
 }
 
-/* ---- verbs of anybody --------------------------------------------------------------------- */
+/* ---- verbs of any caller ------------------------------------------------------------------ */
 
 /* Recorded once; a later request is answered as the first. 1: a repeat. */
 static int record(struct m_call *call, struct m_row *row, const char **column,

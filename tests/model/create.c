@@ -154,7 +154,7 @@ static struct hf_policy policy_of(struct m_call *call, const struct hf_new *r)
     return m_policy_of(call->disk, r->source, r->kind ? r->kind : "work");
 }
 
-/* Bad input comes before everything else, and refuses the call. */
+/* Bad input comes before every other check, and refuses the call. */
 static int check_all(struct m_call *call, const struct hf_new *news, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -358,7 +358,7 @@ void m_receipt_add(struct m_call *call, const char *scope, const uint8_t asked[3
     }
 }
 
-/* The first answer again, the rows as they stand now. */
+/* The first answer again, the rows as they are now. */
 void m_receipt_show(struct m_call *call, const struct m_receipt *receipt, unsigned flags,
                     struct hf_answer *answer)
 {

@@ -47,8 +47,8 @@ struct m_fair {
     int64_t next;
 };
 
-/* `facts` are what the model knows of the event's payload: "=" and the whole text, or lines
- * of which each must stand in it. NULL: it claims nothing. */
+/* `facts` are what the model knows of the event's payload: "=" and the whole text, or
+ * lines of which each must be in it. NULL: it claims nothing. */
 struct m_event {
     struct hf_event e;
     int64_t seq;
@@ -239,7 +239,7 @@ bool m_bound(const struct m_row *row);   /* a started owner_bound row */
 hf_ms m_act_at(const struct m_row *row); /* when peers may act on the lease */
 void m_show(struct m_call *call, struct hf_answer *answer, struct hf_item *item,
             const struct m_row *row, bool brief);
-/* Every item that names a row, as the row stands after the whole call. */
+/* Every item that names a row, as the row is after the whole call. */
 void m_show_all(struct m_call *call, struct hf_answer *answer, unsigned flags);
 const char *m_token(struct model_disk *disk, const struct m_row *row);
 
@@ -274,7 +274,7 @@ void m_fair_come(struct m_call *call, struct m_row *row);
 /* What a row whose time has come waits for. */
 const char *m_first_gate(const struct m_row *row);
 bool m_kind_limited(const struct model_disk *disk, const char *kind);
-/* At the end of a call: count anew and let go on who may; gives how many. */
+/* At the end of a call: count anew and let go on the rows that may; returns how many. */
 int64_t m_limits(struct m_call *call);
 void m_limits_claimed(struct m_call *call);
 void m_limit_touch(struct model_disk *disk, const char *name);

@@ -81,7 +81,8 @@ static struct m_fair *turn_of(struct model_disk *disk, const struct m_row *row)
     return NULL;
 }
 
-/* The tag that is being served; where nobody waits, all that were given out have been. */
+/* The tag that is being served; where no row waits, all that were handed out have
+ * been. */
 static int64_t served(const struct model_disk *disk, const struct m_row *row)
 {
     int64_t tag = 0;
@@ -184,7 +185,7 @@ static struct m_row *first_waiting(struct model_disk *disk, const struct m_limit
     return first;
 }
 
-/* Lets rows go on while there is a place and a token. Gives how many. */
+/* Lets rows go on while there is a place and a token. Returns how many. */
 static int64_t grant(struct m_call *call, struct m_limit *limit, int64_t back)
 {
     int64_t places = limit->max ? limit->max - limit->used : MANY;
@@ -219,7 +220,8 @@ static bool has_place(const struct m_row *row)
     return is_open(row) || row->status == HF_STATUS_RUNNING;
 }
 
-/* Limits of rows that have changed. Their buckets filled beside what was reserved until now. */
+/* Limits of rows that have changed. Their buckets filled next to what was reserved until
+ * now. */
 static void touch_changed(struct m_call *call)
 {
     struct model_disk *disk = call->disk;

@@ -155,7 +155,7 @@ void pair_reopen(struct pair *pair)
     opened(pair, rc, &err);
 }
 
-/* ---- the same but for ids ------------------------------------------------------------- */
+/* ---- the same except ids ----------------------------------------------------------- */
 
 /* Bytes of the id (UUID) or nonce (32 digits) at this place, 0 where there is none. */
 static size_t name_at(const char *text)
@@ -312,7 +312,7 @@ static void compare_item(struct pair *pair, size_t i,
         pair_differ(pair, "%s, repeated: the model says %d, the store %d", where,
                     model->repeated, other->repeated);
     if (!pair_same(pair, model->token, other->token))
-        pair_differ(pair, "%s, token: the model gives %s, the store %s", where,
+        pair_differ(pair, "%s, token: the model returns %s, the store %s", where,
                     shown(model->token), shown(other->token));
     if (brief) {
         if (!pair_same(pair, model->work.work_id, other->work.work_id) ||
@@ -429,8 +429,8 @@ static void check_row(void *user, const struct hf_work *work, const char *settle
                     where, (long long)row->store, (long long)store);
 }
 
-/* What the model states of a payload: the whole of it after "=", else lines that stand in
- * it. It need not know all that a store writes. */
+/* What the model states of a payload: the whole of it after "=", otherwise lines that are
+ * in it. It need not know all that a store writes. */
 static void check_facts(struct pair *pair, const char *where, const char *facts,
                         const char *payload)
 {

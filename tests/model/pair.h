@@ -110,8 +110,8 @@ struct pair {
     size_t name_count;
     uint32_t reached;                                  /* enum pair_reach */
     struct pair_talk talks[PAIR_SESSIONS][PAIR_TALKS]; /* newest first */
-    char feed_at[SIDES][128]; /* where a reader of the feed stands; "": at the start */
-    bool gate_may_move;       /* of rows that a batch found and gave back */
+    char feed_at[SIDES][128]; /* the cursor of a reader of the feed; "": at the start */
+    bool gate_may_move;       /* of rows that a batch found and returned */
     char did[1024];           /* the operation, for people */
     char complaint[1024];     /* "" while the stores agree */
 };
@@ -141,7 +141,7 @@ void pair_differ(struct pair *pair, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 const char *pair_text(struct pair *pair, const char *text);
 
-/* The same text, but for ids and nonces, which are matched one to one. */
+/* The same text, except ids and nonces, which are matched one to one. */
 bool pair_same(struct pair *pair, const char *model, const char *other);
 void pair_codes(struct pair *pair, const char *what, int model, int other);
 /* Compares and keeps ids and tokens; frees both. Either may be NULL. */

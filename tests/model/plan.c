@@ -330,7 +330,7 @@ static enum hf_verb some_verb(struct dice *dice, enum hf_status status)
     return one_in(dice, 3) ? HF_VERB_CANCEL : HF_VERB_CLOSE_OUT;
 }
 
-/* What the verb needs beside the id; gives whether it takes the row's token. */
+/* What the verb needs in addition to the id; returns whether it takes the row's token. */
 static bool draw_verb(struct dice *dice, struct hf_change *c)
 {
     switch (c->verb) {
@@ -367,7 +367,7 @@ static bool draw_verb(struct dice *dice, struct hf_change *c)
     return false;
 }
 
-/* Gives whether the change has a token. */
+/* Returns whether the change has a token. */
 static bool draw_change(struct pair *pair, struct dice *dice, struct change *change)
 {
     const struct pair_unit *unit = some_unit(pair, dice);
@@ -703,7 +703,7 @@ static void do_list(struct pair *pair, struct dice *dice)
     pair_answers(pair, codes, answers, 0);
 }
 
-/* What a reader of the feed gets from where it stands: sums do not depend on the order of
+/* What a reader of the feed gets from its cursor on: sums do not depend on the order of
  * what one call did to many rows. */
 struct fed {
     int64_t events;

@@ -1,5 +1,5 @@
-/* What time does to rows that nobody acts on. The model knows no processes, so nobody is
- * ever proven dead here. */
+/* What time does to rows that no caller acts on. The model knows no processes, so no
+ * holder is ever proven dead here. */
 
 #include <string.h>
 
@@ -112,7 +112,7 @@ static enum m_swept sweep_queued(struct m_call *call, struct m_row *row)
     return M_PROMOTED;
 }
 
-/* The unit beside, in the queue and tenant of the one that waits. */
+/* The extra unit, in the queue and tenant of the one that waits. */
 static void make_beside(struct m_call *call, const struct m_row *row, const char *kind)
 {
     struct hf_caller who = *call->who;
@@ -143,7 +143,7 @@ static void make_beside(struct m_call *call, const struct m_row *row, const char
     bool created = false;
     who.tenant = row->w.tenant;
     as.who = &who;
-    (void)m_create_one(&as, &request, &made, &created); /* one a wait, whoever sweeps */
+    (void)m_create_one(&as, &request, &made, &created); /* one per wait, in any sweep */
 }
 
 static enum m_swept escalate(struct m_call *call, struct m_row *row)

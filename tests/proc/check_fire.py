@@ -6,8 +6,8 @@ driver noted, /proc, and the program's public --json. It shares no code with the
     tests/proc/check_fire.py --selftest FOLDER   plant faults in what was read; each must be found
 
   lost      what ran, and what a wrapper told of, is one unit; every unit has ended
-  twice     an owner_bound command ran once at most; a rerunnable one once an attempt, never beside
-            itself, and not again once its unit had ended
+  twice     an owner_bound command ran once at most; a rerunnable one once per attempt,
+            never while another runs, and not again once its unit had ended
   made_up   an outcome is what the command's own log, its own close-out or the kill says
   trails    each transition begins where the last one ended, each claim raises the fence by one
   told      what a wrapper answered is what the ledger says

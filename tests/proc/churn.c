@@ -1,5 +1,5 @@
-/* churn: makes, takes and finishes units in batches, in turn on two stores, and says how many a
- * second of each. Whatever else the machine does, it does to both.
+/* churn: makes, takes and finishes units in batches, in turn on two stores, and says how
+ * many per second of each. Other load of the machine falls on both.
  *
  *   churn --urls URL URL --seconds N [--slice MS]
  *

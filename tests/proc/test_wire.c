@@ -197,7 +197,7 @@ static int claim(struct try *t, const char *id, size_t limit)
     if (rc == 0 && hf_answer_count(answer) != 1)
         rc = HF_ENOTFOUND;
     if (rc == 0 && !hf_answer_at(answer, 0)->token)
-        fail_msg("a claim gave no token");
+        fail_msg("a claim returned no token");
     if (rc == 0)
         (void)snprintf(t->token, sizeof(t->token), "%s", hf_answer_at(answer, 0)->token);
     hf_answer_free(answer);

@@ -299,7 +299,7 @@ static void bad_input_is_answered_at_once_and_never_done(void **state)
             HF_EINVAL);
         assert_string_equal(world->err.field, cases[i].field);
     }
-    struct hf_new fine = request("told-nobody");
+    struct hf_new fine = request("told-none");
     struct hf_operation quiet = creation(&fine, 1);
     assert_int_equal(hf_submit(world->submitter, &quiet, NULL, NULL, &world->err),
                      HF_EINVAL);

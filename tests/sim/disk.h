@@ -20,7 +20,7 @@ struct disk_fault {
     bool is_power; /* not an error: the power fails there, before it */
 };
 
-/* Registers the VFS as `name`. Idempotent; gives SQLite's code. */
+/* Registers the VFS as `name`. Idempotent; returns SQLite's code. */
 int disk_register(const char *name);
 
 /* Nothing on it; all files must be closed. `model` picks sector size and device promises. */
@@ -35,7 +35,7 @@ void disk_calm(void);      /* no fault any more; counts stay */
 int64_t disk_ios(void);    /* since the last format */
 int64_t disk_failed(void); /* of them made to fail */
 
-/* The whole disk, to come back to: give it to disk_restore as often as wanted. */
+/* The whole disk, to come back to: pass it to disk_restore as often as wanted. */
 struct disk_image;
 struct disk_image *disk_save(void);
 void disk_restore(const struct disk_image *image);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Schedules that once found something, or alarmed for nothing: each passes.
 
-A seed decides the same schedule only while the calls stay the same; so what a seed found in
-our code has a test of its own beside this, named in docs/VERIFICATION.md.
+A seed decides the same schedule only while the calls stay the same. So a fault in our code that a
+seed found has a test of its own too, named in docs/VERIFICATION.md.
 
 HOLDFAST_SIM names the program."""
 

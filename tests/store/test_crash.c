@@ -316,7 +316,7 @@ static bool fork_here(void)
         lite_child = true;
         fork_every = 0;
         world->scenario.unwatched = true;
-        if (opened) /* else a handle refuses to be used by another process */
+        if (opened) /* otherwise the handle refuses another process */
             opened->pid = getpid();
         (void)setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failure here ends this process */
         return true;

@@ -1,8 +1,8 @@
 /* Random operations on the model and on SQLite or PostgreSQL in lockstep: after every one the
  * answers, all raw rows and all events must agree.
  *
- *     HF_DIFF_SEED=n   begin with this seed (else 1)
- *     HF_DIFF_RUNS=n   so many sequences (else 200)
+ *     HF_DIFF_SEED=n   begin with this seed (default 1)
+ *     HF_DIFF_RUNS=n   this many sequences (default 200)
  *     HF_DIFF_ONLY=pg  all of them on PostgreSQL
  *
  * A difference is shown with its seed, step and operation, and with the shortest sequence

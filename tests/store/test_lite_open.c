@@ -87,7 +87,7 @@ static void a_file_that_is_not_sqlite_is_refused_and_left_alone(void **state)
 {
     struct kit *kit = *state;
     const char *text =
-        "this file holds somebody's notes, and they are longer than a header "
+        "this file holds a reader's notes, and they are longer than a header "
         "of SQLite, which has one hundred bytes\n";
     write_file(kit->path, text);
     assert_int_equal(open_rc(kit, NULL), HF_ENOTSTORE);

@@ -1,5 +1,5 @@
-/* What waits for a transaction on PostgreSQL goes in one: creates, and commits of sessions,
- * gathered into one statement each, and whatever else there is next to them. */
+/* Batches that wait for a transaction on PostgreSQL share one: creates, and commits of
+ * sessions, gathered into one statement each, and other batches next to them. */
 #include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>

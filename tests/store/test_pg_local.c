@@ -1,5 +1,5 @@
-/* Processes of one machine count the leases they take, so that the caller that waits need
- * not ask the server all the time whom to watch. */
+/* Processes of one machine count the leases they take, so that a caller that waits need
+ * not ask the server all the time which holders to watch. */
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>
@@ -73,7 +73,7 @@ static void a_lease_that_names_a_process_is_counted(void **state)
     struct hf_store *store = opened("counted", 1), *peer = opened("counted", 1),
                     *other = opened("another", 2);
     uint32_t before = taken(store), elsewhere = taken(other);
-    claimed(store, "nobody's", 0);
+    claimed(store, "without-pid", 0);
     assert_int_equal(taken(peer), before);
     claimed(store, "ours", getpid());
     assert_int_equal(taken(peer), before + 1);

@@ -95,7 +95,7 @@ static void cut_creates(bool to_server, bool pooled, struct tally *tally)
             fail_msg("cut %zu: this call made it, and was told that another did", at);
         assert_int_equal(create(store, name, &again), 0);
         assert_int_equal(count_of(sql), 1);
-        if (rc != HF_EUNCERTAIN) /* else the server may have been at it when we looked */
+        if (rc != HF_EUNCERTAIN) /* otherwise the server may still have run it */
             assert_int_equal(again, there == 0);
         hf_store_close(store);
     }

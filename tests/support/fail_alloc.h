@@ -1,5 +1,5 @@
-/* The allocator of <holdfast/types.h> that fails on demand and counts what is not given
- * back. One thread at a time. */
+/* The allocator of <holdfast/types.h> that fails on demand and counts what is not freed.
+ * One thread at a time. */
 #ifndef TESTS_SUPPORT_FAIL_ALLOC_H
 #define TESTS_SUPPORT_FAIL_ALLOC_H
 

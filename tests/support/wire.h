@@ -9,7 +9,7 @@
 struct wire_proxy;
 
 enum wire_act {
-    WIRE_BEFORE, /* cut: whom it was for does not get it */
+    WIRE_BEFORE, /* cut: its receiver does not get it */
     WIRE_AFTER,  /* cut: it does, and then the connection is gone on both sides */
     WIRE_HOLD    /* nothing more passes on this connection, until it is let go */
 };

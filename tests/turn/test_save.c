@@ -481,7 +481,7 @@ static int know_wrong(void *user, const uint8_t hash[32], struct hf_span *ret_bl
 {
     (void)user;
     (void)hash;
-    *ret_blob = kit_span("something else");
+    *ret_blob = kit_span("another text");
     return 0;
 }
 

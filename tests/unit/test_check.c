@@ -384,7 +384,7 @@ static void a_wait_needs_a_reference_and_sane_times(void **state)
     struct hf_change change = good_wait();
     assert_change(&change, 0, NULL);
     change.escalate_after_ms = 1000;
-    change.escalate = "work:page-somebody";
+    change.escalate = "work:page-a-person";
     change.timeout_ms = 2000;
     assert_change(&change, 0, NULL);
 #define BAD(member, value, field)                                                        \
