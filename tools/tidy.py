@@ -96,10 +96,11 @@ ROOMS = {
     "agent/tool": "",
     "agent/worker": "",
     "agent/wire": "",
-    "op": "core/*",  # what can be asked for; each transport reads its table
-    "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger "
-           "core/wait",
-    **{"cli/" + part: "cli op os core/*" for part in ("cmd", "demo", "table")},
+    "op/shapes": "core/*",  # the answers as rows
+    "op": "op/shapes core/*",  # what can be asked for; each transport reads its table
+    "cli": "op op/shapes",  # of the library public headers only
+    **{"cli/" + part: "cli op op/shapes" for part in ("cmd", "table")},
+    "cli/demo": "cli op os",
     "cli/model": "cli cli/cmd os",
     "cli/chat": "cli cli/model op",
     "conform": "",  # public headers only: any store can be tested with it

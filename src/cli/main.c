@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/ledger/step.h"
-
 /* A descriptor that is closed at the start would be given to the first file that is opened:
  * messages would go into the database. Open for reading, so that a write to it fails. */
 static bool was_closed(int fd)
@@ -188,7 +186,7 @@ static int run_op(struct cli *cli)
         cli->call.absent = cli_store_absent(cli);
     if (rc || cli->op->run)
         return rc ? rc : local ? local->run(cli) : cli_perform(cli);
-    rc = hf_caller_check(&cli->who, &cli->err); /* before a store is made */
+    rc = op_check_caller(&cli->call); /* before a store is made */
     if (rc == 0 && flags & (OP_STORE | OP_MUST_EXIST | OP_READS) && !(flags & OP_OPENS))
         rc = cli_open_store(cli);
     return rc ? rc : local->run(cli);

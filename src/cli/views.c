@@ -8,7 +8,7 @@
 #include <holdfast/process.h>
 
 #include "base/text.h"
-#include "core/ledger/reports.h"
+#include "op/shapes/ledger.h"
 
 hf_ms cli_now(void)
 {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "core/ledger/reports.h"
+#include "op/shapes/ledger.h"
 
 static const char *count_text(int64_t count, char out[24])
 {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "core/process/process.h"
+#include "op/shapes/process.h"
 
 static const struct cli_column process_columns[] = {
     { .title = "ID" },

@@ -5,7 +5,7 @@
 
 #include "base/civil.h"
 #include "base/text.h"
-#include "core/schedule/schedule.h"
+#include "op/shapes/schedule.h"
 
 /* "cron 0 9 * * * (Europe/Berlin)", "every 10m", "once". */
 static const char *timing_text(const struct hf_schedule *schedule, char *out, size_t room)

@@ -8,7 +8,7 @@
 
 #include "base/civil.h"
 #include "base/json_walk.h"
-#include "core/session/shapes.h"
+#include "op/shapes/session.h"
 
 /* ---- sessions ------------------------------------------------------------------------- */
 

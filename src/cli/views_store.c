@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/ledger/reports.h"
 #include "op/op.h"
+#include "op/shapes/ledger.h"
 
 /* ---- limits ------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "core/trigger/trigger.h"
+#include "op/shapes/trigger.h"
 
 static const struct cli_column subscription_columns[] = {
     { .title = "OWNER", .rank = 4, .least = 8 },

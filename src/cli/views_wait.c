@@ -6,7 +6,7 @@
 #include "base/civil.h"
 #include "base/json.h"
 #include "base/json_get.h"
-#include "core/wait/shapes.h"
+#include "op/shapes/wait.h"
 
 static const struct cli_column wait_columns[] = {
     { .title = "WAIT" },

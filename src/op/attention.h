@@ -4,8 +4,8 @@
 
 #include <holdfast/attention.h>
 
-#include "core/ledger/reports.h"
 #include "op/op.h"
+#include "op/shapes/ledger.h"
 
 int op_check_ack(struct op_call *call);
 int op_run_attention(struct op_call *call);

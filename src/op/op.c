@@ -147,6 +147,11 @@ int op_named(struct op_call *call, int code)
 
 /* ---- performing -------------------------------------------------------------------- */
 
+int op_check_caller(const struct op_call *call)
+{
+    return hf_caller_check(&call->who, call->err);
+}
+
 int op_perform(struct op_call *call)
 {
     const struct op *op = call->op;
@@ -154,7 +159,7 @@ int op_perform(struct op_call *call)
                  !(op->flags & OP_OPENS);
     int rc = op->check ? op->check(call) : 0;
     if (rc == 0)
-        rc = hf_caller_check(&call->who, call->err); /* before a store is made */
+        rc = op_check_caller(call);
     if (rc == 0 && opens)
         rc = call->open(call);
     if (rc == 0)

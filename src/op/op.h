@@ -1,9 +1,9 @@
 /* Operations: everything that can be asked for, each described by one row of one table.
  *
- * A row says what an operation is called, what it takes (core/inputs), what it answers
- * (shapes of core/ledger/fields.h), how it can fail, who may ask and under which route. The
- * shell and `holdfast call` read the table; help, manual pages, completion and `call --list`
- * are printed from it. A transport fills a struct op_call with a sink; an operation
+ * A row has the name of an operation, its inputs (core/inputs), its answer (shapes of
+ * core/ledger/fields.h and op/shapes), its errors, role and route. The shell and `holdfast
+ * call` read the table; help, manual pages, completion and `call --list` are printed from it.
+ * A transport fills a struct op_call with a sink; an operation
  * says what it found and never asks in which form that is shown. */
 #ifndef HF_OP_OP_H
 #define HF_OP_OP_H
@@ -165,6 +165,8 @@ bool op_exits_with(const struct op *op, int code);
 HF_MUST_USE int op_begin(struct op_call *call);
 /* Reads the inputs from an object whose text hf_json_check accepted. */
 HF_MUST_USE int op_read(struct op_call *call, struct hf_span object);
+/* Checks who calls, before a store is created: HF_EINVAL, HF_ETOOBIG. */
+HF_MUST_USE int op_check_caller(const struct op_call *call);
 /* Checks, opens the store where that is not done, and runs. The answer is in the sink; on
  * failure err and action say why. */
 HF_MUST_USE int op_perform(struct op_call *call);

@@ -1,7 +1,7 @@
 /* See overview.h. */
 #include "op/overview.h"
 
-#include "core/ledger/reports.h"
+#include "op/shapes/ledger.h"
 
 /* Rows that the library passes one by one. */
 struct rows {

@@ -4,8 +4,8 @@
 #include <holdfast/process.h>
 
 #include "base/ident.h"
-#include "core/ledger/reports.h"
-#include "core/process/process.h"
+#include "op/shapes/ledger.h"
+#include "op/shapes/process.h"
 #include "op/work.h"
 
 /* Of a unit that the ledger does not have, processes remember for a while how it ended. */

@@ -1,7 +1,7 @@
 /* The rows of `job` and `limit`. */
-#include "core/ledger/reports.h"
 #include "op/overview.h"
 #include "op/rows.h"
+#include "op/shapes/ledger.h"
 #include "op/store.h"
 #include "op/work.h"
 

@@ -1,9 +1,9 @@
 /* The rows of `process`. */
 #include "op/process.h"
 
-#include "core/ledger/reports.h"
-#include "core/process/process.h"
 #include "op/rows.h"
+#include "op/shapes/ledger.h"
+#include "op/shapes/process.h"
 #include "op/trigger.h"
 #include "op/work.h"
 

@@ -1,9 +1,9 @@
 /* The rows of operations that are not about units of work, and of local ones of one word. */
-#include "core/ledger/reports.h"
-#include "core/wait/shapes.h"
 #include "op/attention.h"
 #include "op/question.h"
 #include "op/rows.h"
+#include "op/shapes/ledger.h"
+#include "op/shapes/wait.h"
 #include "op/store.h"
 #include "op/wait.h"
 

@@ -1,8 +1,8 @@
 /* The rows of `schedule`. */
-#include "core/ledger/reports.h"
-#include "core/schedule/schedule.h"
 #include "op/rows.h"
 #include "op/schedule.h"
+#include "op/shapes/ledger.h"
+#include "op/shapes/schedule.h"
 
 static const struct op_example add_examples[] = {
     { "a command every night at three; `holdfast monitor --run` creates its units and "

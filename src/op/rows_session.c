@@ -1,9 +1,9 @@
 /* The rows of `session`. */
-#include "core/ledger/reports.h"
-#include "core/session/shapes.h"
-#include "core/wait/shapes.h"
 #include "op/rows.h"
 #include "op/session.h"
+#include "op/shapes/ledger.h"
+#include "op/shapes/session.h"
+#include "op/shapes/wait.h"
 #include "op/wait.h"
 
 static const struct op_example create_examples[] = {

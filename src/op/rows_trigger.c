@@ -1,8 +1,8 @@
 /* The rows of `trigger`. */
-#include "core/ledger/reports.h"
-#include "core/trigger/trigger.h"
 #include "op/overview.h"
 #include "op/rows.h"
+#include "op/shapes/ledger.h"
+#include "op/shapes/trigger.h"
 #include "op/trigger.h"
 
 static const struct op_example subscribe_examples[] = {

@@ -1,6 +1,6 @@
 /* The rows of `wait`. */
-#include "core/wait/shapes.h"
 #include "op/rows.h"
+#include "op/shapes/wait.h"
 #include "op/wait.h"
 
 static const struct op_example list_examples[] = {

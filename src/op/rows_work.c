@@ -3,7 +3,7 @@
 #include "op/rows.h"
 #include "op/work.h"
 
-#include "core/ledger/reports.h"
+#include "op/shapes/ledger.h"
 
 /* ---- examples ----------------------------------------------------------------------- */
 

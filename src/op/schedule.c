@@ -8,7 +8,7 @@
 #include "base/civil.h"
 #include "base/json_get.h"
 #include "base/text.h"
-#include "core/schedule/schedule.h"
+#include "op/shapes/schedule.h"
 
 /* ---- checks ------------------------------------------------------------------------ */
 

@@ -7,7 +7,7 @@
 #include <holdfast/process.h>
 #include <holdfast/turn_json.h>
 
-#include "core/session/shapes.h"
+#include "op/shapes/session.h"
 
 /* ---- create and send --------------------------------------------------------------- */
 

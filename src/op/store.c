@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "core/ledger/quota.h"
-#include "core/ledger/reports.h"
+#include "op/shapes/ledger.h"
 
 /* Rows that the library reports one by one. */
 struct each {

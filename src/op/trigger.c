@@ -1,7 +1,7 @@
 /* What the operations on triggers do. */
 #include "op/trigger.h"
 
-#include "core/trigger/trigger.h"
+#include "op/shapes/trigger.h"
 
 /* ---- subscriptions ----------------------------------------------------------------- */
 

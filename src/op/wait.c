@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/wait/shapes.h"
 #include "core/wait/wait.h"
+#include "op/shapes/wait.h"
 
 /* ---- looking ------------------------------------------------------------------------ */
 

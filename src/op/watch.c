@@ -1,6 +1,6 @@
 /* All that an operator looks at, in one answer. */
-#include "core/ledger/reports.h"
-#include "core/session/shapes.h"
+#include "op/shapes/ledger.h"
+#include "op/shapes/session.h"
 #include "op/store.h"
 #include "op/work.h"
 

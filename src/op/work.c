@@ -10,8 +10,8 @@
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/ledger/policy.h"
-#include "core/ledger/reports.h"
 #include "core/ledger/step.h"
+#include "op/shapes/ledger.h"
 
 /* ---- create ------------------------------------------------------------------------ */
 

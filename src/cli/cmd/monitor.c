@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "cli/cmd/monitor_worker.h"
 #include "cli/cmd/upkeep.h"
-#include "core/ledger/reports.h"
-#include "core/schedule/schedule.h"
+#include "op/shapes/ledger.h"
+#include "op/shapes/schedule.h"
 
 #define INTERVAL_MS 1000
 #define SLICE_MS 100 /* how long a signal may go unseen */

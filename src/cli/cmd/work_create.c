@@ -5,7 +5,6 @@
 #include <holdfast/ingress.h>
 
 #include "base/ident.h"
-#include "core/ledger/step.h"
 #include "op/work.h"
 
 int check_claim(struct cli *cli)
@@ -99,7 +98,7 @@ int cmd_work_create(struct cli *cli)
         return cli_perform(cli);
     int rc = op_check_create(&cli->call);
     if (rc == 0)
-        rc = hf_caller_check(&cli->who, &cli->err);
+        rc = op_check_caller(&cli->call);
     if (rc == 0)
         rc = cli_store_url(cli, &url);
     if (rc == HF_EREADONLY)

@@ -10,7 +10,7 @@
 #include <holdfast/ingress.h>
 
 #include "cli/cmd/upkeep.h"
-#include "core/ledger/reports.h"
+#include "op/shapes/ledger.h"
 
 #define PROBLEMS_SHOWN 100
 

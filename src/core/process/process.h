@@ -15,16 +15,7 @@ extern const struct hf_field hf_process_fields[];
 extern const size_t hf_process_field_count;
 #define HF_PROCESS_COLUMNS 11
 
-/* What operations on processes answer. */
-struct hf_process_deferred { /* what a drain left */
-    const char *work_id;
-    const char *code; /* of the error, as JSON has it */
-    const char *message;
-};
-extern const struct hf_shape hf_process_shape;          /* struct hf_process */
-extern const struct hf_shape hf_process_prune_shape;    /* struct hf_prune_report */
-extern const struct hf_shape hf_drain_shape;            /* struct hf_drain_report */
-extern const struct hf_shape hf_process_deferred_shape; /* struct hf_process_deferred */
+extern const struct hf_shape hf_process_shape; /* struct hf_process */
 
 /* The facts of a registration as JSON, under the names of the fields: the payload of the
  * event that begins the record. NULL: no memory. */

@@ -15,15 +15,6 @@ extern const struct hf_field hf_schedule_fields[];
 extern const size_t hf_schedule_field_count;
 extern const struct hf_shape hf_schedule_shape;
 
-/* What operations on schedules answer in addition (answers.c). */
-extern const struct hf_shape hf_schedule_gone_shape;   /* facts of a removal */
-extern const struct hf_shape hf_schedule_shown_shape;  /* facts next to one schedule */
-extern const struct hf_shape hf_upcoming_shape;        /* struct hf_times */
-extern const struct hf_shape hf_slots_shape;           /* struct hf_times */
-extern const struct hf_shape hf_skip_shape;            /* struct hf_schedule_skip */
-extern const struct hf_shape hf_sync_shape;            /* struct hf_sync_report */
-extern const struct hf_shape hf_schedule_report_shape; /* struct hf_schedule_report */
-
 struct hf_schedule_row {
     struct hf_schedule s;
     hf_ms look_at; /* when a pass looks at it; 0: never */

@@ -10,8 +10,6 @@
 /* All of struct hf_subscription, in the order of sql/trigger.sql's columns. */
 extern const struct hf_field hf_subscription_fields[];
 extern const struct hf_shape hf_subscription_shape;
-extern const struct hf_shape hf_delivery_shape; /* struct hf_delivery */
-extern const struct hf_shape hf_emission_shape; /* facts next to deliveries */
 extern const size_t hf_subscription_field_count;
 /* Those that a change may write: from state to registrant. */
 #define HF_SUBSCRIPTION_MUTABLE 4

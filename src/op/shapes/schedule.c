@@ -1,5 +1,5 @@
-/* What operations on schedules answer, as data. */
-#include "core/schedule/schedule.h"
+/* See schedule.h. */
+#include "op/shapes/schedule.h"
 
 static const char *const reason_words[] = { "missed", "overlap", "waiting", "duplicate",
                                             "paused", "updated", NULL };

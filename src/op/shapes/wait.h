@@ -1,6 +1,6 @@
 /* Waits as rows that operations show. */
-#ifndef HF_CORE_WAIT_SHAPES_H
-#define HF_CORE_WAIT_SHAPES_H
+#ifndef HF_OP_SHAPES_WAIT_H
+#define HF_OP_SHAPES_WAIT_H
 
 #include <holdfast/wait.h>
 

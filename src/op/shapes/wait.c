@@ -1,5 +1,5 @@
-/* See shapes.h. */
-#include "core/wait/shapes.h"
+/* See wait.h. */
+#include "op/shapes/wait.h"
 
 /* clang-format off */
 #define TEXT(member, ...) HF_FIELD(TEXT, hf_wait, member, false, __VA_ARGS__)

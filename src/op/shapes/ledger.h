@@ -1,6 +1,6 @@
 /* Shapes of answers that are no rows of the ledger: counts, reports, captured output. */
-#ifndef HF_CORE_LEDGER_REPORTS_H
-#define HF_CORE_LEDGER_REPORTS_H
+#ifndef HF_OP_SHAPES_LEDGER_H
+#define HF_OP_SHAPES_LEDGER_H
 
 #include <holdfast/attention.h>
 #include <holdfast/limits.h>

@@ -1,5 +1,5 @@
-/* What operations on triggers answer, as data. */
-#include "core/trigger/trigger.h"
+/* See trigger.h. */
+#include "op/shapes/trigger.h"
 
 /* clang-format off */
 #define TEXT(member, ...) HF_FIELD(TEXT, hf_delivery, member, false, __VA_ARGS__)

@@ -1,6 +1,6 @@
 /* Sessions as rows that operations show. */
-#ifndef HF_CORE_SESSION_SHAPES_H
-#define HF_CORE_SESSION_SHAPES_H
+#ifndef HF_OP_SHAPES_SESSION_H
+#define HF_OP_SHAPES_SESSION_H
 
 #include <holdfast/session.h>
 

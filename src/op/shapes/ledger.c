@@ -1,5 +1,5 @@
-/* See reports.h. */
-#include "core/ledger/reports.h"
+/* See ledger.h. */
+#include "op/shapes/ledger.h"
 
 /* clang-format off */
 #define COUNT(type, member, ...) HF_FIELD(I64, type, member, false, __VA_ARGS__)

@@ -1,5 +1,5 @@
-/* See shapes.h. */
-#include "core/session/shapes.h"
+/* See session.h. */
+#include "op/shapes/session.h"
 
 /* clang-format off */
 #define TEXT(member, ...)  HF_FIELD(TEXT, hf_session, member, false, __VA_ARGS__)
