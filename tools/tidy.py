@@ -842,7 +842,7 @@ GOOD = [
                              "int hf_a(void);\nint hf_b(int a,\n         int b);\n\n"
                              "int hf_c(void); /* C. */\n\n/* S. */\nstruct hf_s {\n"
                              "    int a;\n    int (*open)(int);\n};\nint hf_d(void);\n\n"
-                             "HF_LIMITS(X)\n\nstruct hf_i {\n    int a;\n};\n"
+                             "HF_BOUNDS(X)\n\nstruct hf_i {\n    int a;\n};\n"
                              "#ifdef __cplusplus\n}\n#endif\n"},
     {"src/base/a.c": body(TWELVE), "src/base/b.c": body(TWELVE.replace("y = call_6", "z = f"))},
     {"src/base/a.h": "int f(int a, int b, int c, int d, int e, int *ret_x, struct hf_err *err);\n"},

@@ -29,7 +29,7 @@ enum hf_class {
     X(INVAL, -3, "invalid_argument", "invalid argument", TERMINAL,                       \
       "correct the named field", 2, 400)                                                 \
     X(TOOBIG, -4, "too_large", "over a limit", TERMINAL,                                 \
-      "make the named field smaller; `holdfast limits` lists the limits", 2, 413)        \
+      "make the named field smaller; `holdfast bounds` lists the bounds", 2, 413)        \
     X(NOTFOUND, -5, "not_found", "not found", TERMINAL, "check the id or name", 3, 404)  \
     X(AMBIGUOUS, -6, "ambiguous_id", "several rows match", TERMINAL,                     \
       "name more characters of the id", 3, 409)                                          \

@@ -256,7 +256,7 @@ struct hf_session_claim {
  * the same nonce returns the session that it took, as long as it has the lease and the turn.
  *
  * Each claim after a death without a new step counts a crash. At `poison_crashes` within the
- * window (holdfast limits) the input gets the gate `held`, and the session goes on with the
+ * window (holdfast bounds) the input gets the gate `held`, and the session goes on with the
  * next one.
  *
  * With `records` the answer also has what hf_session_load shows, except the usage: a page of the

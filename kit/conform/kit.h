@@ -7,7 +7,7 @@
 #ifndef HF_CONFORM_KIT_H
 #define HF_CONFORM_KIT_H
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/sys/conformance.h>
 
 #include "conform/cases.h"

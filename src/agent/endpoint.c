@@ -1,7 +1,7 @@
 /* The provider for one HTTP endpoint: a codec over a transport. A call is one exchange. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/model.h>
 
 #include "agent/check.h"

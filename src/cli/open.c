@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/conninfo.h"
 #include "base/json_get.h"

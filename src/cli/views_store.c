@@ -49,10 +49,10 @@ static const struct cli_column info_columns[] = {
 
 static void info_cells(struct cli_table *table, const void *row)
 {
-    const struct hf_limit_info *limit = row;
+    const struct hf_bound_info *bound = row;
     char value[24];
-    (void)snprintf(value, sizeof(value), "%lld", (long long)limit->value);
-    const char *cells[] = { limit->name, value, limit->unit, limit->what };
+    (void)snprintf(value, sizeof(value), "%lld", (long long)bound->value);
+    const char *cells[] = { bound->name, value, bound->unit, bound->what };
     cli_table_row(table, cells, 0, CLI_PLAIN);
 }
 
@@ -194,7 +194,7 @@ static void attention_more_line(struct cli *cli, const struct op_row *row)
 
 const struct cli_view cli_store_views[] = {
     { &hf_limit_shape, limit_columns, 7, limit_cells, NULL, NULL },
-    { &hf_limit_info_shape, info_columns, 4, info_cells, NULL, NULL },
+    { &hf_bound_shape, info_columns, 4, info_cells, NULL, NULL },
     { .shape = &hf_policy_shape, .detail = policy_detail },
     { .shape = &hf_log_shape, .line = log_line },
     { .shape = &hf_finding_shape, .line = finding_line },

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/sized.h"

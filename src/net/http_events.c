@@ -2,7 +2,7 @@
  * sinks are called afterwards, so that they may do anything. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/bounds.h>
 #include <holdfast/http.h>
-#include <holdfast/limits.h>
 
 #include "base/err.h"
 #include "base/json.h"

@@ -303,7 +303,7 @@ const struct op op_work_rows[] = {
       .shape = &hf_event_shape, .errors = op_get_errors, READER(OP_PAGED),
       .route = "GET /v1/work/{work_id}/events", .run = op_run_events },
     { "work.output", "show the output of a unit's command",
-      "The beginning and the end of each stream are kept (`holdfast limits`); bytes "
+      "The beginning and the end of each stream are kept (`holdfast bounds`); bytes "
       "in the middle are only counted. With --json, bytes that are not UTF-8 are "
       "replaced.",
       hf_output_inputs, NULL, BLANK(hf_read_request, .id = NULL), output_examples,

@@ -210,15 +210,15 @@ int op_run_doctor(struct op_call *call)
 
 /* ---- without a store --------------------------------------------------------------- */
 
-int op_run_limits(struct op_call *call)
+int op_run_bounds(struct op_call *call)
 {
     const struct op_list list = { .key = "items",
-                                  .shape = &hf_limit_info_shape,
+                                  .shape = &hf_bound_shape,
                                   .paged = true };
-    struct each each = { .call = call, .shape = &hf_limit_info_shape };
+    struct each each = { .call = call, .shape = &hf_bound_shape };
     call->out->sink->begin(call->out, &list);
-    for (size_t i = 0; hf_limit_at(i); i++)
-        say_item(&each, hf_limit_at(i));
+    for (size_t i = 0; hf_bound_at(i); i++)
+        say_item(&each, hf_bound_at(i));
     return each.rc ? each.rc : call->out->sink->end(call->out, &list);
 }
 

@@ -1,5 +1,5 @@
 /* The SQL store as a whole: opening, closing, the table of its verbs. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/conninfo.h"

@@ -166,7 +166,7 @@ PAIRS = [
                                                      "--source-key", "repo"]),
     ("trigger.occurrences", [], ["--after", "x y"]),
     ("doctor", [], []),
-    ("limits", [], []),
+    ("bounds", [], []),
     ("version", [], []),
     ("process.events", FAILED, ["--id", "$ID", "--after", "0", "--limit", "5"]),
     ("process.cancel", [CREATE], ["--id", "$ID", "--reason", "not needed"]),

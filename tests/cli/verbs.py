@@ -618,11 +618,11 @@ class Read(Case):
 
 
 class Whole(Case):
-    def test_limits_version_migrate_and_doctor(self):
-        limits = self.ok("limits")
+    def test_bounds_version_migrate_and_doctor(self):
+        bounds = self.ok("bounds")
         self.assertIn({"name": "key_bytes", "value": 191, "unit": "bytes",
                        "what": "ids, keys, kinds, queues, lanes, references, owners"},
-                      limits["items"])
+                      bounds["items"])
         version = self.ok("version")
         self.assertEqual(list(version), ["ok", "version", "schema_version", "sqlite"])
         self.assertEqual(self.ok("migrate")["schema_version"], version["schema_version"])

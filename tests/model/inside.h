@@ -2,7 +2,7 @@
 #ifndef TESTS_MODEL_INSIDE_H
 #define TESTS_MODEL_INSIDE_H
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/arena.h"
 #include "model/model.h"

@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <holdfast/bounds.h>
 #include <holdfast/ingress.h>
-#include <holdfast/limits.h>
 
 #include "base/text.h"
 #include "run/ingress/spool.h"

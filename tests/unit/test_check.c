@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "core/ledger/lifecycle.h"
 #include "support/rig.h"

@@ -1,7 +1,7 @@
 /* What is special in each kind of table: checks of its own, and what is made of its values. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/check.h"
 #include "agent/config/config.h"

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"

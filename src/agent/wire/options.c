@@ -1,7 +1,7 @@
 /* The options of a request, checked by a table. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/wire/codec.h"
 #include "base/err.h"

@@ -8,8 +8,8 @@
 #define HF_CORE_INPUTS_INPUTS_H
 
 #include <holdfast/attention.h>
+#include <holdfast/bounds.h>
 #include <holdfast/job.h>
-#include <holdfast/limits.h>
 #include <holdfast/overview.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
@@ -51,9 +51,10 @@ struct hf_input {
     const char *const *words; /* NULL ends */
     int64_t min;
     int64_t max;
-    enum hf_limit limit; /* instead of `max`, where it is one of the limits; 0: none */
-    const char *option;  /* the shell's name; NULL: the name, with dashes */
-    size_t offset;       /* in the request */
+    enum hf_bound
+        bound; /* instead of `max`, where it is in the table of bounds; 0: none */
+    const char *option; /* the shell's name; NULL: the name, with dashes */
+    size_t offset;      /* in the request */
     size_t width; /* of the member; 0: it is no member, and only the shell reads it */
 };
 

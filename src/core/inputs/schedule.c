@@ -9,7 +9,7 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
 #define END { .name = NULL }
 #define NAME                                                                             \
     { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "name of the schedule",     \
-      .limit = HF_LIMIT_SCHEDULE_NAME_BYTES, HF_IN_AT(hf_schedule_new, name) }
+      .bound = HF_BOUND_SCHEDULE_NAME_BYTES, HF_IN_AT(hf_schedule_new, name) }
 #define REVISION                                                                         \
     { "revision", "N", HF_IN_INT, 0,                                                     \
       "change the schedule only if it still has this revision; otherwise exit code 7", .min = 1,                \
@@ -19,7 +19,7 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
 #define TIMING                                                                           \
     { "cron", "EXPR", HF_IN_TEXT, 0,                                                     \
       "five fields (minute hour day month weekday), six with the second first, "         \
-      "or @daily and the like", .limit = HF_LIMIT_CRON_BYTES,                            \
+      "or @daily and the like", .bound = HF_BOUND_CRON_BYTES,                            \
       HF_IN_AT(hf_schedule_new, cron) },                                                 \
     { "every_ms", "DURATION", HF_IN_MS, 0, "an interval, counted from --start",          \
       .option = "every", HF_IN_AT(hf_schedule_new, every_ms) },                          \
@@ -43,10 +43,10 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
     { "queue", "Q", HF_IN_TEXT, 0, "queue of the units (default: default)",              \
       HF_IN_AT(hf_schedule_new, queue) },                                                \
     { "payload", "JSON", HF_IN_JSON, 0, "payload of the units, as JSON",                 \
-      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_schedule_new, payload) },             \
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_schedule_new, payload) },             \
     { "wake_session", "SESSION", HF_IN_TEXT, 0,                                          \
       "create inputs of this session, which wake its agent, instead of units",           \
-      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_schedule_new, wake_session) },            \
+      .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(hf_schedule_new, wake_session) },            \
     HF_UNIT_INPUTS(hf_schedule_new),                                                     \
     { "overlap", "RULE", HF_IN_WORD, 0,                                                  \
       "a slot comes while an earlier unit is unfinished: skip it, let one "              \
@@ -76,7 +76,7 @@ const struct hf_input hf_schedule_pause_inputs[] = {
     NAME,
     REVISION,
     { "reason", "R", HF_IN_TEXT, 0, "reason, which `schedule show` prints",
-      .limit = HF_LIMIT_REASON_BYTES, HF_IN_AT(hf_schedule_request, reason) },
+      .bound = HF_BOUND_REASON_BYTES, HF_IN_AT(hf_schedule_request, reason) },
     END,
 };
 
@@ -88,7 +88,7 @@ const struct hf_input hf_schedule_show_inputs[] = {
     { "count", "N", HF_IN_INT, 0, "slots to come that are shown (default: 5)",
       .max = HF_SLOTS_MAX, HF_IN_AT(hf_schedule_request, count) },
     { "skips", "N", HF_IN_INT, 0, "records of skipped slots (default: 10)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_schedule_request, skips) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_schedule_request, skips) },
     END,
 };
 
@@ -99,7 +99,7 @@ const struct hf_input hf_schedule_list_inputs[] = {
       "set",
       HF_IN_AT(hf_schedule_filter, origin) },
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_schedule_filter, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_schedule_filter, limit) },
     { "after", "CURSOR", HF_IN_TEXT, 0, "continue after this cursor, from the "
                                         "previous page",
       HF_IN_AT(hf_schedule_filter, after) },
@@ -108,7 +108,7 @@ const struct hf_input hf_schedule_list_inputs[] = {
 
 const struct hf_input hf_preview_inputs[] = {
     { "name", "NAME", HF_IN_TEXT, HF_IN_BARE,
-      "a schedule of the store, instead of a timing", .limit = HF_LIMIT_SCHEDULE_NAME_BYTES,
+      "a schedule of the store, instead of a timing", .bound = HF_BOUND_SCHEDULE_NAME_BYTES,
       HF_IN_AT(hf_schedule_new, name) },
     TIMING,
     { "from", "TIME", HF_IN_INSTANT, 0, "show slots after this time, RFC 3339 "
@@ -121,7 +121,7 @@ const struct hf_input hf_preview_inputs[] = {
 
 const struct hf_input hf_sync_inputs[] = {
     { "set", "FILE", HF_IN_JSON, HF_IN_NEEDED | HF_IN_BARE | HF_IN_FILE,
-      "the set, as JSON; - is stdin", .limit = HF_LIMIT_CALL_LINE_BYTES, .option = "file",
+      "the set, as JSON; - is stdin", .bound = HF_BOUND_CALL_LINE_BYTES, .option = "file",
       HF_IN_AT(hf_sync_request, set) },
     END,
 };

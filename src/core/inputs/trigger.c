@@ -26,7 +26,7 @@ static const char *const state_words[] = { "enabled", "disabled", "deleted", NUL
       HF_IN_AT(type, source_key) }
 #define LIMIT(type)                                                                      \
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,              \
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(type, limit) }
+      .bound = HF_BOUND_PAGE, HF_IN_AT(type, limit) }
 
 /* What a subscription starts. */
 #define TEXT(name, member, value, help, ...)                                             \
@@ -36,7 +36,7 @@ static const char *const state_words[] = { "enabled", "disabled", "deleted", NUL
     { "template", "JSON", HF_IN_JSON, 0,                                                 \
       "payload of the target; {\"$event\":\"a.b\"} is replaced by a member of the "      \
       "occurrence's payload (default: that payload as it is)",                           \
-      .limit = HF_LIMIT_PAYLOAD_BYTES,                                                   \
+      .bound = HF_BOUND_PAYLOAD_BYTES,                                                   \
       HF_IN_AT(hf_subscription_new, payload_template) },                                 \
     TEXT("kind", kind, "K", "kind of the target (default: work)", .option = NULL),       \
     TEXT("queue", queue, "Q", "queue of the target (default: default)", .option = NULL), \
@@ -84,7 +84,7 @@ const struct hf_input hf_emit_inputs[] = {
     { "idempotency_key", "KEY", HF_IN_TEXT, HF_IN_NEEDED,
       "key of the occurrence, unique within its source: the same key is emitted once",
       HF_IN_AT(hf_occurrence_new, idempotency_key) },
-    { "payload", "JSON", HF_IN_JSON, 0, "data of the occurrence, as JSON", .limit = HF_LIMIT_PAYLOAD_BYTES,
+    { "payload", "JSON", HF_IN_JSON, 0, "data of the occurrence, as JSON", .bound = HF_BOUND_PAYLOAD_BYTES,
       HF_IN_AT(hf_occurrence_new, payload) },
     { "scope", "SCOPE", HF_IN_TEXT, 0, "deliver only to subscriptions of this owner",
       HF_IN_AT(hf_occurrence_new, scope) },

@@ -44,7 +44,7 @@ static const char *const class_words[] = { "transient_network",
                                                "claim",                                  \
       .option = "token", HF_IN_AT(hf_change, token) }
 #define REASON(flags, help)                                                              \
-    { "reason", "R", HF_IN_TEXT, (flags), (help), .limit = HF_LIMIT_REASON_BYTES,        \
+    { "reason", "R", HF_IN_TEXT, (flags), (help), .bound = HF_BOUND_REASON_BYTES,        \
       HF_IN_AT(hf_change, reason) }
 #define OWNER(type, flags, help)                                                         \
     { "owner", "O", HF_IN_TEXT, (flags), (help), HF_IN_AT(type, owner) }
@@ -108,9 +108,9 @@ const struct hf_input hf_new_inputs[] = {
                                                "returns the same unit",
       HF_IN_AT(hf_new, idempotency_key) },
     { "priority", "N", HF_IN_INT, 0, "priority from 0 (most urgent) to 9 (default: 3)",
-      .limit = HF_LIMIT_PRIORITY_MAX, HF_IN_AT(hf_new, priority) },
+      .bound = HF_BOUND_PRIORITY_MAX, HF_IN_AT(hf_new, priority) },
     { "payload", "JSON", HF_IN_JSON, 0, "input of the worker, as JSON",
-      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_new, payload) },
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_new, payload) },
     { "payload_ref", "REF", HF_IN_TEXT, 0, "reference to the payload, instead of "
                                            "--payload",
       HF_IN_AT(hf_new, payload_ref) },
@@ -122,9 +122,9 @@ const struct hf_input hf_new_inputs[] = {
     { "parent_work_id", "ID", HF_IN_TEXT, 0, "id of the unit that this one belongs to",
       .option = "parent", HF_IN_AT(hf_new, parent_work_id) },
     { "max_attempts", "N", HF_IN_INT, 0, "executions before it fails for good", .min = 1,
-      .limit = HF_LIMIT_ATTEMPTS_MAX, HF_IN_AT(hf_new, max_attempts) },
+      .bound = HF_BOUND_ATTEMPTS_MAX, HF_IN_AT(hf_new, max_attempts) },
     { "retry_policy", "JSON", HF_IN_JSON, 0, "how failures are retried",
-      .limit = HF_LIMIT_POLICY_BYTES, HF_IN_AT(hf_new, retry_policy) },
+      .bound = HF_BOUND_POLICY_BYTES, HF_IN_AT(hf_new, retry_policy) },
     { "delay_ms", "DURATION", HF_IN_MS, 0, "earliest start, as a time from now",
       .option = "delay", HF_IN_AT(hf_new, delay_ms) },
     { "due_at", "MS", HF_IN_INT, 0, "earliest start, in epoch milliseconds",
@@ -154,7 +154,7 @@ const struct hf_input hf_new_limit_inputs[] = {
                                         "turn, one key after another",
       HF_IN_AT(hf_new, fair_key) },
     { "fair_weight", "N", HF_IN_INT, 0, "share of the key in these turns (default: 1)", .min = 1,
-      .limit = HF_LIMIT_FAIR_WEIGHT_MAX, HF_IN_AT(hf_new, fair_weight) },
+      .bound = HF_BOUND_FAIR_WEIGHT_MAX, HF_IN_AT(hf_new, fair_weight) },
     END,
 };
 
@@ -180,7 +180,7 @@ const struct hf_input hf_claim_inputs[] = {
     { "kinds", "K", HF_IN_TEXTS, 0, "claim units of these kinds only", .option = "kind",
       HF_IN_AT(hf_claim, kinds) },
     { "limit", "N", HF_IN_INT, 0, "most units to claim (default: 1)", .min = 1,
-      .limit = HF_LIMIT_BATCH, HF_IN_AT(hf_claim, limit) },
+      .bound = HF_BOUND_BATCH, HF_IN_AT(hf_claim, limit) },
     TTL(hf_claim),
     { "wait_ms", "DURATION", HF_IN_MS, 0, "longest time to wait for work",
       .option = "wait", HF_IN_AT(hf_claim, wait_ms) },
@@ -247,7 +247,7 @@ const struct hf_input hf_close_out_inputs[] = {
     REASON(0, "why"),
     CLASS(0),
     { "summary", "S", HF_IN_TEXT, 0, "summary of the result, for people",
-      .limit = HF_LIMIT_SUMMARY_BYTES, HF_IN_AT(hf_change, summary) },
+      .bound = HF_BOUND_SUMMARY_BYTES, HF_IN_AT(hf_change, summary) },
     { "outputs", "REF", HF_IN_TEXTS, 0, "reference to a result", .option = "output",
       HF_IN_AT(hf_change, outputs) },
     { "evidence", "REF", HF_IN_TEXTS, 0, "a hash or reference that proves the result",
@@ -271,7 +271,7 @@ const struct hf_input hf_append_inputs[] = {
     { "event_type", "TYPE", HF_IN_TEXT, HF_IN_NEEDED,
       "type of the event; types of the ledger are refused", .option = "type",
       HF_IN_AT(hf_change, type) },
-    { "payload", "JSON", HF_IN_JSON, 0, "data of the event, as JSON", .limit = HF_LIMIT_EVENT_BYTES,
+    { "payload", "JSON", HF_IN_JSON, 0, "data of the event, as JSON", .bound = HF_BOUND_EVENT_BYTES,
       HF_IN_AT(hf_change, payload) },
     REASON(0, "text of the event"),
     END,
@@ -286,7 +286,7 @@ const struct hf_input hf_resume_inputs[] = {
       "with --ref: only one that waits for a KIND", .words = wait_words,
       .min = HF_STATUS_WAITING_USER, .option = "kind", HF_IN_AT(hf_change, status) },
     { "payload", "JSON", HF_IN_JSON, 0, "the answer; the next claimer gets it",
-      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_change, payload) },
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_change, payload) },
     OWNER(hf_change, 0, "start the unit at once under a lease of this owner"),
     INCARNATION(hf_change),
     PID(hf_change),
@@ -326,7 +326,7 @@ const struct hf_input hf_cancel_inputs[] = {
       .min = 1, .option = "source", HF_IN_AT(hf_filter, source) }
 
 const struct hf_input hf_redrive_inputs[] = {
-    { "reason", "R", HF_IN_TEXT, HF_IN_NEEDED, "why", .limit = HF_LIMIT_REASON_BYTES,
+    { "reason", "R", HF_IN_TEXT, HF_IN_NEEDED, "why", .bound = HF_BOUND_REASON_BYTES,
       HF_IN_AT(hf_redrive_request, reason) },
     { "statuses", "STATUS", HF_IN_WORDS, 0,
       "only units with this status; may be repeated (default: failed, timeout)",
@@ -399,7 +399,7 @@ const struct hf_input hf_list_inputs[] = {
     { "brief", NULL, HF_IN_FLAG, 0, "without payloads, results and other long fields",
       HF_IN_AT(hf_filter, brief) },
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_filter, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_filter, limit) },
     FILTER("after", "CURSOR", "continue after this cursor, from the previous page", after),
     END,
 };
@@ -414,7 +414,7 @@ const struct hf_input hf_events_inputs[] = {
     { "after", "EVENT", HF_IN_INT, 0, "continue after the event with this number", .max = INT64_MAX,
       HF_IN_AT(hf_read_request, after) },
     { "limit", "N", HF_IN_INT, 0, "events per page (default: 1000)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_read_request, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_read_request, limit) },
     END,
 };
 
@@ -435,7 +435,7 @@ const struct hf_input hf_output_inputs[] = {
 const struct hf_input hf_sweep_inputs[] = {
     { "limit", "N", HF_IN_INT, 0,
       "one sweep of at most this many rows (default: repeat until nothing is left to "
-      "do)", .min = 1, .limit = HF_LIMIT_SWEEP, HF_IN_AT(hf_read_request, limit) },
+      "do)", .min = 1, .bound = HF_BOUND_SWEEP, HF_IN_AT(hf_read_request, limit) },
     END,
 };
 

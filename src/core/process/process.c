@@ -1,7 +1,7 @@
 /* See process.h. */
 #include "core/process/process.h"
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"

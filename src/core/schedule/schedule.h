@@ -3,7 +3,7 @@
 #ifndef HF_CORE_SCHEDULE_SCHEDULE_H
 #define HF_CORE_SCHEDULE_SCHEDULE_H
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/schedule.h>
 
 #include "base/arena.h"

@@ -1,5 +1,5 @@
 /* What a claim does to a session: the lease by the ledger's rules, then the turn. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"

@@ -1,7 +1,7 @@
 /* What a step or a commit adds to a session, and what a repeat of it is compared by. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/turn_json.h>
 
 #include "base/err.h"

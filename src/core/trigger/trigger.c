@@ -1,7 +1,7 @@
 /* See trigger.h. */
 #include "core/trigger/trigger.h"
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/civil.h"

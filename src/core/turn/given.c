@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include <holdfast/bounds.h>
 #include <holdfast/code.h>
-#include <holdfast/limits.h>
 
 #include "base/err.h"
 #include "base/json.h"

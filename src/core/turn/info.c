@@ -1,7 +1,7 @@
 /* What a host makes before a turn and what it can see of one: surfaces, setups, records. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"

@@ -5,7 +5,7 @@
  * is rendered is a new version. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "core/turn/code/render.h"

@@ -1,5 +1,5 @@
 /* Opening a wait, answering it, and what its deadline does. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include <string.h>
 

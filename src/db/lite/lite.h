@@ -27,7 +27,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/sys/driver.h>
 
 #include "base/arena.h"

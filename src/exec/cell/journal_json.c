@@ -1,7 +1,7 @@
 /* Journals of cells as JSON. See holdfast/turn_json.h. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "core/turn/codec.h"

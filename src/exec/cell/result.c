@@ -1,7 +1,7 @@
 /* What became of a cell, as the turn machine takes it. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "core/turn/given.h"

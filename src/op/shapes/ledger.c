@@ -186,13 +186,13 @@ static const struct hf_field doctor_fields[] = {
 };
 const struct hf_shape hf_doctor_shape = HF_SHAPE("findings", doctor_fields);
 
-static const struct hf_field limit_info_fields[] = {
-    TEXT(hf_limit_info, name, "name of the limit"),
-    COUNT(hf_limit_info, value, "the most, or the least"),
-    TEXT(hf_limit_info, unit, "unit of the value"),
-    TEXT(hf_limit_info, what, "what the limit bounds"),
+static const struct hf_field bound_fields[] = {
+    TEXT(hf_bound_info, name, "name of the bound"),
+    COUNT(hf_bound_info, value, "the most, or the least"),
+    TEXT(hf_bound_info, unit, "unit of the value"),
+    TEXT(hf_bound_info, what, "what is bounded"),
 };
-const struct hf_shape hf_limit_info_shape = HF_SHAPE("limit_info", limit_info_fields);
+const struct hf_shape hf_bound_shape = HF_SHAPE("bound", bound_fields);
 
 static const struct hf_field version_fields[] = {
     TEXT(hf_version_row, version, "version of the program"),

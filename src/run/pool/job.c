@@ -1,7 +1,7 @@
 /* Jobs: enqueueing, and what the code that runs one may ask and say. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"

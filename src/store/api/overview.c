@@ -1,5 +1,5 @@
 /* The public verbs of overview.h: check the input, complete the caller, hand over. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/text.h"
 #include "store/api/call.h"

@@ -1,5 +1,5 @@
 /* The public verbs of process.h, as steps of a call (call.h). */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/process.h>
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The public verbs of session.h: check the input, complete the caller, hand over. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/turn_json.h>
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The public verbs over triggers, as steps of a call (call.h). */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/text.h"
 #include "store/api/call.h"

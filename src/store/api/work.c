@@ -1,6 +1,6 @@
 /* The public verbs, as steps of a call (call.h). Nothing here decides anything about the
  * ledger. hf_work_claim, which may wait, is in run/. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/ident.h"

@@ -1,5 +1,5 @@
 /* Processes: registering one, next to its unit. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"

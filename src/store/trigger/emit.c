@@ -2,7 +2,7 @@
  * grants are one transaction. It is guarded by the occurrence's own key and by each
  * subscription as it was read, so that two emitters start nothing twice, and no delivery is
  * made of what a caller has just disabled. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /* Reading: one row, pages of rows, trails, counts. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Operation ids and what is noted of refusals. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/err.h"

@@ -2,7 +2,7 @@
  * decides how the turn goes on. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
 /* Making a code protocol from its options. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json_get.h"
