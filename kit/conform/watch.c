@@ -398,10 +398,10 @@ test_case(attention_finds_units_that_no_worker_claims)
 
 test_case(attention_finds_a_limit_whose_holders_are_all_silent)
 {
-    struct hf_quota quota = { .size = sizeof(quota),
+    struct hf_limit limit = { .size = sizeof(limit),
                               .name = "kind:slow",
                               .max_running = 1 };
-    CODE(0, kit_called(t, hf_quota_set(t->store, &t->who, &quota, kit_err(t))));
+    CODE(0, kit_called(t, hf_limit_set(t->store, &t->who, &limit, kit_err(t))));
     running(.kind = "slow", .disposition = HF_DISPOSITION_OWNER_BOUND);
     create(.kind = "slow");
     EQ(0, attention()->count);

@@ -28,7 +28,7 @@ static const struct cli_column limit_columns[] = {
 
 static void limit_cells(struct cli_table *table, const void *row)
 {
-    const struct hf_quota_state *state = row;
+    const struct hf_limit_state *state = row;
     char max[24], rate[24], per[24], used[24], waiting[24];
     const char *cells[] = { state->limit.name,
                             state->tenant[0] ? state->tenant : "-",

@@ -129,7 +129,7 @@ const struct op op_limit_rows[] = {
       "A limit on a key or rate applies at once. A limit on a kind applies to units "
       "without a key or lane that are created later.",
       hf_limit_inputs, NULL,
-      BLANK(hf_limit_request, .quota = { .size = sizeof(struct hf_quota) }), set_examples,
+      BLANK(hf_limit_request, .limit = { .size = sizeof(struct hf_limit) }), set_examples,
       .facts = &hf_name_shape, .errors = op_write_errors, .role = OP_OPERATOR,
       .route = "PUT /v1/limits/{name}", .flags = OP_STORE, .actor_kind = "human",
       .check = op_check_limit, .run = op_run_limit },

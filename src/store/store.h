@@ -213,9 +213,9 @@ int sql_policy_set(struct hf_store *store, const char *scope,
                    const struct hf_policy *policy, struct hf_err *err);
 int sql_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
                    struct hf_policy_answer **ret_answer, struct hf_err *err);
-int sql_limit_set(struct hf_store *store, const char *name, const struct hf_quota *limit,
+int sql_limit_set(struct hf_store *store, const char *name, const struct hf_limit *limit,
                   struct hf_err *err);
-int sql_limit_list(struct hf_store *store, hf_each_quota *each, void *user,
+int sql_limit_list(struct hf_store *store, hf_each_limit *each, void *user,
                    struct hf_err *err);
 int sql_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
                    struct hf_lease_info *ret_info, struct hf_err *err);

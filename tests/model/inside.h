@@ -389,9 +389,9 @@ int m_policy_set(struct hf_store *store, const char *scope,
                  const struct hf_policy *policy, struct hf_err *err);
 int m_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
                  struct hf_policy_answer **ret_answer, struct hf_err *err);
-int m_quota_set(struct hf_store *store, const char *name, const struct hf_quota *quota,
+int m_limit_set(struct hf_store *store, const char *name, const struct hf_limit *wanted,
                 struct hf_err *err);
-int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
+int m_limit_list(struct hf_store *store, hf_each_limit *each, void *user,
                  struct hf_err *err);
 
 /* ---- sessions --------------------------------------------------------------------------- */

@@ -615,20 +615,20 @@ static void do_limit(struct pair *pair, struct dice *dice)
     static const char *const names[] = { "key:k-1",  "key:k-1",  "key:k-2",
                                          "rate:r-1", "rate:r-1", "kind:mail" };
     struct hf_caller who = caller(dice);
-    struct hf_quota quota = { .size = sizeof(quota), .name = PICK(dice, names) };
+    struct hf_limit limit = { .size = sizeof(limit), .name = PICK(dice, names) };
     if (!one_in(dice, 4))
-        quota.max_running = roll(dice, 4);
+        limit.max_running = roll(dice, 4);
     if (one_in(dice, 2)) {
-        quota.rate_count = 1 + roll(dice, 3);
-        quota.rate_ms = PICK(dice, spans);
-        quota.burst = roll(dice, 3);
+        limit.rate_count = 1 + roll(dice, 3);
+        limit.rate_ms = PICK(dice, spans);
+        limit.burst = roll(dice, 3);
     }
-    pair_say(pair, "limit %s tenant=%s max=%lld rate=%lld/%lld burst=%lld", quota.name,
-             who.tenant ? who.tenant : "-", (long long)quota.max_running,
-             (long long)quota.rate_count, (long long)quota.rate_ms,
-             (long long)quota.burst);
+    pair_say(pair, "limit %s tenant=%s max=%lld rate=%lld/%lld burst=%lld", limit.name,
+             who.tenant ? who.tenant : "-", (long long)limit.max_running,
+             (long long)limit.rate_count, (long long)limit.rate_ms,
+             (long long)limit.burst);
     for (int side = 0; side < SIDES; side++) {
-        int rc = hf_quota_set(pair->store[side], &who, &quota, NULL);
+        int rc = hf_limit_set(pair->store[side], &who, &limit, NULL);
         pair_codes(pair, "limit", 0, rc);
     }
 }

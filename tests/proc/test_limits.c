@@ -191,10 +191,10 @@ static void set_limits(const char *url)
     for (int i = 0; i < KEYS; i++) {
         char name[16];
         (void)snprintf(name, sizeof(name), "key:k%d", i);
-        struct hf_quota limit = { .size = sizeof(limit),
+        struct hf_limit limit = { .size = sizeof(limit),
                                   .name = name,
                                   .max_running = CAP };
-        assert_int_equal(hf_quota_set(store, NULL, &limit, &err), 0);
+        assert_int_equal(hf_limit_set(store, NULL, &limit, &err), 0);
     }
     hf_store_close(store);
 }

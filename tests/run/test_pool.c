@@ -756,7 +756,7 @@ static void a_limit_holds_over_all_pools(void **state)
 {
     struct stage *s = *state;
     struct hf_pool *other;
-    struct hf_quota limit = { .size = sizeof limit,
+    struct hf_limit limit = { .size = sizeof limit,
                               .name = "key:acme",
                               .max_running = 2 };
     struct hf_pool_options options = {
@@ -765,7 +765,7 @@ static void a_limit_holds_over_all_pools(void **state)
     struct hf_job_kind kind = {
         .size = sizeof kind, .name = "call", .run = counting, .user = s
     };
-    assert_int_equal(hf_quota_set(s->store, NULL, &limit, &s->err), 0);
+    assert_int_equal(hf_limit_set(s->store, NULL, &limit, &s->err), 0);
     make_pool(s, (struct hf_pool_options){ .owner = "one" });
     add_kind(s, "call", counting);
     assert_int_equal(hf_pool_new(s->store, &options, &other, &s->err), 0);

@@ -99,7 +99,7 @@ static void nobody_to_tell(void **state)
     struct hf_reaper *reaper = NULL;
     refused(r, hf_store_log(r->store, 0, 0, NULL, NULL, &r->err), "each");
     refused(r, hf_store_check(r->store, NULL, NULL, &r->err), "found");
-    refused(r, hf_quota_list(r->store, NULL, NULL, NULL, &r->err), "each");
+    refused(r, hf_limit_list(r->store, NULL, NULL, NULL, &r->err), "each");
     refused(r, hf_reaper_new(r->store, NULL, &reaper, &r->err), "lock_folder");
     refused(r, hf_store_open(NULL, NULL, &r->store, &r->err), "url");
 }

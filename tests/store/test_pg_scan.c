@@ -361,10 +361,10 @@ static void a_row_under_a_limit_is_counted_and_not_passed_over(void **state)
 {
     (void)state;
     struct hf_store *store = opened("limited");
-    struct hf_quota limit = {
+    struct hf_limit limit = {
         .size = sizeof(limit), .name = "rate:api", .rate_count = 2, .rate_ms = 60000
     };
-    assert_int_equal(hf_quota_set(store, NULL, &limit, NULL), 0);
+    assert_int_equal(hf_limit_set(store, NULL, &limit, NULL), 0);
     created(store, "plain", 2, 3);
     assert_string_equal(claimed(store).source, "plain0");
     assert_string_equal(claimed(store).source, "plain1");

@@ -344,8 +344,8 @@ struct hf_store_methods {
                       struct hf_policy_answer **ret_answer, struct hf_err *err);
     /* `name` as rows carry it; `limit` is complete (burst set where there is a rate). */
     int (*limit_set)(struct hf_store *store, const char *name,
-                     const struct hf_quota *limit, struct hf_err *err);
-    int (*limit_list)(struct hf_store *store, hf_each_quota *each, void *user,
+                     const struct hf_limit *limit, struct hf_err *err);
+    int (*limit_list)(struct hf_store *store, hf_each_limit *each, void *user,
                       struct hf_err *err);
     int (*lease_take)(struct hf_store *store, const struct hf_lease_claim *claim,
                       struct hf_lease_info *ret_info, struct hf_err *err);

@@ -158,7 +158,7 @@ struct hf_read_request { /* of one unit, or of a page */
     bool follow; /* for the machine that shows it */
 };
 struct hf_limit_request {
-    struct hf_quota quota;
+    struct hf_limit limit;
     bool none;
 };
 struct hf_policy_request {

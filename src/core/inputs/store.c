@@ -5,15 +5,15 @@
 #define END { .name = NULL }
 #define COUNT(member, option_, help)                                                     \
     { #member, "N", HF_IN_INT, 0, help, .min = 1, .bound = HF_BOUND_LIMIT_COUNT,         \
-      .option = option_, HF_IN_AT(hf_quota, member) }
+      .option = option_, HF_IN_AT(hf_limit, member) }
 
 const struct hf_input hf_limit_inputs[] = {
     { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
-      "key:K, rate:K (both of the tenant) or kind:K", HF_IN_AT(hf_quota, name) },
+      "key:K, rate:K (both of the tenant) or kind:K", HF_IN_AT(hf_limit, name) },
     COUNT(max_running, "max", "claimable or running at once"),
     COUNT(rate_count, "rate", "starts in the time of --per"),
     { "rate_ms", "DURATION", HF_IN_MS, 0, "the time of --rate, at most a day",
-      .option = "per", HF_IN_AT(hf_quota, rate_ms) },
+      .option = "per", HF_IN_AT(hf_limit, rate_ms) },
     COUNT(burst, NULL, "starts at once (default: --rate)"),
     { "none", NULL, HF_IN_FLAG, 0, "remove the limit", HF_IN_AT(hf_limit_request, none) },
     END,

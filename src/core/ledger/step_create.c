@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "core/ledger/draft.h"
 #include "core/ledger/lifecycle.h"
-#include "core/ledger/quota.h"
+#include "core/ledger/limit.h"
 
 #define PRIORITY_DEFAULT 3
 
@@ -103,11 +103,11 @@ static int fix_limit(struct hf_draft *draft, const struct hf_new *request)
     if (row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED || request->detached)
         return 0;
     if (key)
-        return hf_quota_full_name(draft->arena,
+        return hf_limit_full_name(draft->arena,
                                   request->limit_key ? "key:" : "rate:", key,
                                   row->w.tenant, &row->w.limit_name, draft->err);
     if (draft->env->kind_limited && !request->lane_key)
-        return hf_quota_full_name(draft->arena, "kind:", row->w.kind, NULL,
+        return hf_limit_full_name(draft->arena, "kind:", row->w.kind, NULL,
                                   &row->w.limit_name, draft->err);
     return 0;
 }

@@ -47,7 +47,7 @@ bool hf_move_grace_used(const struct hf_move *move)
 
 bool hf_move_limit_reached(const struct hf_move *move)
 {
-    return hf_limit_reached(move->turn, move->next.iteration);
+    return hf_turn_limit_reached(move->turn, move->next.iteration);
 }
 
 void *hf_move_take(struct hf_move *move, size_t bytes)

@@ -257,7 +257,7 @@ const char *hf_join_id(struct hf_arena *arena, const char *a, uint64_t number,
 bool hf_is_call_id(const char *id);
 /* Grace: core/turn/move.c. */
 HF_MUST_USE int hf_move_give_grace(struct hf_move *move, struct hf_err *err);
-bool hf_limit_reached(const struct hf_turn *turn, uint64_t iteration);
+bool hf_turn_limit_reached(const struct hf_turn *turn, uint64_t iteration);
 
 /* Parts of the rules that have files of their own. */
 HF_MUST_USE int hf_turn_take_response(struct hf_move *move,

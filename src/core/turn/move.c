@@ -363,7 +363,7 @@ int hf_move_end_cancelled(struct hf_move *move, const struct hf_message *message
     return hf_move_end(move, &outcome, err);
 }
 
-bool hf_limit_reached(const struct hf_turn *turn, uint64_t iteration)
+bool hf_turn_limit_reached(const struct hf_turn *turn, uint64_t iteration)
 {
     int64_t budget = turn->setup->config.turn_budget;
     return budget != HF_UNBOUNDED && iteration - turn->now.run_offset >= (uint64_t)budget;
@@ -371,7 +371,7 @@ bool hf_limit_reached(const struct hf_turn *turn, uint64_t iteration)
 
 int hf_move_give_grace(struct hf_move *move, struct hf_err *err)
 {
-    if (move->next.grace || !hf_limit_reached(move->turn, move->next.iteration))
+    if (move->next.grace || !hf_turn_limit_reached(move->turn, move->next.iteration))
         return 0;
     const char *id = hf_join_id(move->arena, move->turn->turn_id, move->next.iteration,
                                 "limit");

@@ -5,8 +5,8 @@
 
 #include "base/ident.h"
 #include "base/text.h"
+#include "core/ledger/limit.h"
 #include "core/ledger/policy.h"
-#include "core/ledger/quota.h"
 #include "core/ledger/step.h"
 #include "store/api/call.h"
 #include "store/api/page.h"
@@ -399,27 +399,27 @@ int hf_policy_get(struct hf_store *store, enum hf_source source, const char *kin
 
 /* ---- limits ------------------------------------------------------------------------ */
 
-int hf_quota_set(struct hf_store *store, const struct hf_caller *given,
-                 const struct hf_quota *wanted, struct hf_err *err)
+int hf_limit_set(struct hf_store *store, const struct hf_caller *given,
+                 const struct hf_limit *wanted, struct hf_err *err)
 {
-    struct hf_quota limit;
+    struct hf_limit limit;
     struct hf_arena arena;
     const char *name = NULL;
     struct api_call call = api_begin(given);
     API_COPY(call, wanted, &limit);
-    API_STEP(call, hf_quota_check(&limit, &call.why));
+    API_STEP(call, hf_limit_check(&limit, &call.why));
     if (call.rc == 0 && limit.burst == 0)
         limit.burst = limit.rate_count;
     hf_arena_init(&arena, store->alloc);
     API_STEP(call,
-             hf_quota_name_of(&arena, limit.name, call.who.tenant, &name, &call.why));
+             hf_limit_name_of(&arena, limit.name, call.who.tenant, &name, &call.why));
     API_STEP(call, store->methods->limit_set(store, name, &limit, &call.why));
     hf_arena_fini(&arena);
     return api_end(&call, err);
 }
 
-int hf_quota_list(struct hf_store *store, const struct hf_caller *given,
-                  hf_each_quota *each, void *user, struct hf_err *err)
+int hf_limit_list(struct hf_store *store, const struct hf_caller *given,
+                  hf_each_limit *each, void *user, struct hf_err *err)
 {
     struct api_call call = api_begin(given);
     API_STEP(call, each ? 0

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/ledger/quota.h"
+#include "core/ledger/limit.h"
 
 /* ---- limits -------------------------------------------------------------------------- */
 

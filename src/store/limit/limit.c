@@ -1,10 +1,10 @@
 /* Limits: setting them, and showing how they are. The counting is in gates.c. */
+#include "core/ledger/limit.h"
 #include "base/err.h"
-#include "core/ledger/quota.h"
 #include "store/batch/gates.h"
 #include "store/store.h"
 
-int sql_limit_set(struct hf_store *base, const char *name, const struct hf_quota *limit,
+int sql_limit_set(struct hf_store *base, const char *name, const struct hf_limit *limit,
                   struct hf_err *err)
 {
     struct sql_store *store = sql_store_of(base);
@@ -24,17 +24,17 @@ int sql_limit_set(struct hf_store *base, const char *name, const struct hf_quota
 }
 
 /* The name as people write it, and the tenant behind it. */
-static void split(char *name, struct hf_quota_state *state)
+static void split(char *name, struct hf_limit_state *state)
 {
     char *at = name;
-    while (*at && *at != HF_QUOTA_TENANT)
+    while (*at && *at != HF_LIMIT_TENANT)
         at++;
     state->tenant = *at ? at + 1 : "";
     *at = 0;
     state->limit.name = name;
 }
 
-int sql_limit_list(struct hf_store *base, hf_each_quota *each, void *user,
+int sql_limit_list(struct hf_store *base, hf_each_limit *each, void *user,
                    struct hf_err *err)
 {
     struct hf_ops ops;
@@ -49,7 +49,7 @@ int sql_limit_list(struct hf_store *base, hf_each_quota *each, void *user,
             rc = hf_fail_plain(err, HF_ENOMEM);
             break;
         }
-        struct hf_quota_state state = {
+        struct hf_limit_state state = {
             .limit = { .size = sizeof state.limit,
                        .max_running = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_MAX_RUNNING),
                        .rate_count = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_RATE_COUNT),

@@ -2,7 +2,7 @@
  * (store/api/attention.c). */
 #include "base/err.h"
 #include "base/text.h"
-#include "core/ledger/quota.h"
+#include "core/ledger/limit.h"
 #include "os/liveness.h"
 #include "store/watch/watch.h"
 
@@ -280,7 +280,7 @@ static int show_limit(struct watch_look *look, struct hf_ops *ops,
         return hf_fail_plain(look->err, HF_ENOMEM);
     const char *tenant = "";
     for (char *at = name; *at; at++)
-        if (*at == HF_QUOTA_TENANT) {
+        if (*at == HF_LIMIT_TENANT) {
             *at = 0;
             tenant = at + 1;
             break;

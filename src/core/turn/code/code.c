@@ -442,7 +442,7 @@ static int correct(struct hf_move *move, const struct reply *reply,
                    enum decision decision, struct hf_err *err)
 {
     int rc = append_said(move, reply, false, err);
-    if (rc == 0 && !hf_limit_reached(move->turn, move->next.iteration + 1))
+    if (rc == 0 && !hf_turn_limit_reached(move->turn, move->next.iteration + 1))
         rc = append_fix(move, reply, decision, err);
     return rc ? rc : hf_code_go_on(reply->code, move, true, err);
 }
@@ -487,7 +487,7 @@ int hf_code_go_on(const struct hf_code_protocol *code, struct hf_move *move, boo
                   struct hf_err *err)
 {
     bool spent = false;
-    bool limit = hf_limit_reached(move->turn, move->next.iteration + 1);
+    bool limit = hf_turn_limit_reached(move->turn, move->next.iteration + 1);
     int rc = stalled ? hf_act_stall(move, &spent, err) : hf_act_progress(move, err);
     if (rc == 0)
         rc = hf_act_advance(move, err);
