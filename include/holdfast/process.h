@@ -18,9 +18,9 @@ extern "C" {
 
 /* ---- register ---------------------------------------------------------------------- */
 
-struct hf_process_new {
+struct hf_process_spec {
     uint32_t size;
-    const struct hf_new
+    const struct hf_work_spec
         *work; /* its unit; the disposition must be rerunnable, owner_bound
                                   or externally_owned, the kind is "process" if not given */
     const char *identity_kind; /* what sort of process: "shell", "subagent"; needed */
@@ -47,7 +47,7 @@ struct hf_process_new {
  * was left out. */
 HF_API HF_MUST_USE int hf_process_register(struct hf_store *store,
                                            const struct hf_caller *who,
-                                           const struct hf_process_new *request,
+                                           const struct hf_process_spec *request,
                                            struct hf_answer **ret_answer,
                                            struct hf_err *err);
 

@@ -191,7 +191,7 @@ HF_API void hf_session_answer_free(struct hf_session_answer *answer); /* NULL is
 
 /* ---- create ------------------------------------------------------------------------ */
 
-struct hf_session_new {
+struct hf_session_spec {
     uint32_t size;
     const char *session_id; /* NULL: a fresh one */
     const char *agent;      /* required */
@@ -206,7 +206,7 @@ struct hf_session_new {
  * under its id is HF_ECONFLICT. Ids are global: the tenant is a part of the content. */
 HF_API HF_MUST_USE int hf_session_create(struct hf_store *store,
                                          const struct hf_caller *who,
-                                         const struct hf_session_new *request,
+                                         const struct hf_session_spec *request,
                                          struct hf_session_answer **ret_answer,
                                          struct hf_err *err);
 
@@ -386,7 +386,7 @@ struct hf_session_step {
     const struct hf_effect_blob *blobs; /* stored unless they are there */
     size_t blob_count;
     hf_ms active_ms; /* the owner's time since the last step, or since its claim */
-    const struct hf_wait_new *waits; /* what the turn waits for now (holdfast/wait.h) */
+    const struct hf_wait_spec *waits; /* what the turn waits for now (holdfast/wait.h) */
     size_t wait_count;
     bool away; /* the turn is put away: its inputs wait, the lease ends; needs waits */
 };
@@ -442,7 +442,7 @@ struct hf_session_commit {
     size_t blob_count;
     const struct hf_session_spent *spent;
     size_t spent_count;
-    const struct hf_new *units; /* to be created with the commit */
+    const struct hf_work_spec *units; /* to be created with the commit */
     size_t unit_count;
     bool release;    /* also release the lease; otherwise it is extended by its term */
     hf_ms active_ms; /* as of a step; no part of what a repeat is compared by */

@@ -185,7 +185,7 @@ HF_API void hf_answer_free(struct hf_answer *answer);              /* NULL is fi
 
 /* ---- create ------------------------------------------------------------------------ */
 
-struct hf_new {
+struct hf_work_spec {
     uint32_t size;
     enum hf_source source;
     const char *source_id;
@@ -221,8 +221,9 @@ struct hf_new {
 /* Create n rows. Item i answers request i. A repeat of a source triple or idempotency key
  * returns the first row with created = false; with other content HF_ECONFLICT. */
 HF_API HF_MUST_USE int hf_work_create(struct hf_store *store, const struct hf_caller *who,
-                                      const struct hf_new *news, size_t n, unsigned flags,
-                                      struct hf_answer **ret_answer, struct hf_err *err);
+                                      const struct hf_work_spec *news, size_t n,
+                                      unsigned flags, struct hf_answer **ret_answer,
+                                      struct hf_err *err);
 
 /* ---- claim ------------------------------------------------------------------------- */
 

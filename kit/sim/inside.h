@@ -520,7 +520,7 @@ int sim_schedule_of(const char *name);                    /* + 1; 0: none of our
 void sim_limits_plan(struct hf_sim *sim);
 int sim_limits_start(struct hf_sim *sim, struct hf_err *err);
 /* The keys of a unit of this workload. */
-void sim_limits_fill(const struct sim_unit *unit, struct hf_new *new);
+void sim_limits_fill(const struct sim_unit *unit, struct hf_work_spec *new);
 int sim_limits_call(struct hf_store *store, const struct sim_op *op);
 int sim_job_call(struct hf_store *store, const struct sim_op *op, const char *actor,
                  struct hf_answer **ret_answer);
@@ -546,7 +546,7 @@ bool sim_triggers_ended(const struct hf_sim *sim);
 
 /* processes.c: where the store has them. */
 int sim_register_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,
-                      const struct hf_new *work, struct hf_answer **ret_answer);
+                      const struct hf_work_spec *work, struct hf_answer **ret_answer);
 /* What a sweep that is over must not have left as it is, by the row's disposition. */
 void sim_judge_verdict(struct hf_sim *sim, const struct sim_shadow *s);
 

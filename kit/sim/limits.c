@@ -42,7 +42,7 @@ int sim_limits_start(struct hf_sim *sim, struct hf_err *err)
     return rc ? rc : hf_limit_set(sim->handles[0], NULL, &rate, err);
 }
 
-void sim_limits_fill(const struct sim_unit *unit, struct hf_new *new)
+void sim_limits_fill(const struct sim_unit *unit, struct hf_work_spec *new)
 {
     if (unit->chain % 2)
         new->rate_key = "pace";
@@ -63,7 +63,7 @@ int sim_job_call(struct hf_store *store, const struct sim_op *op, const char *ac
                  struct hf_answer **ret_answer)
 {
     struct hf_caller who = { .size = sizeof(who), .actor_kind = "worker" };
-    struct hf_job_new job = { .size = sizeof(job), .kind = "plain", .priority = -1 };
+    struct hf_job_spec job = { .size = sizeof(job), .kind = "plain", .priority = -1 };
     who.actor = actor;
     job.dedup_key = job_keys[op->key];
     job.debounce_ms = op->span_ms;

@@ -49,7 +49,7 @@ const struct op op_job_rows[] = {
       "kind; it may run again after a crash. With --debounce, an unstarted job with "
       "the same --dedup-key is postponed, and no second job is created.",
       hf_job_inputs, NULL,
-      BLANK(hf_job_new, .size = sizeof(struct hf_job_new), .priority = -1),
+      BLANK(hf_job_spec, .size = sizeof(struct hf_job_spec), .priority = -1),
       enqueue_examples, UNIT, .facts = &hf_created_shape, .errors = op_create_errors,
       .role = OP_WORKER, .route = "POST /v1/jobs", .actor_kind = "human",
       .flags = OP_STORE | OP_SHELL | OP_CREATES | OP_REPEATABLE,

@@ -91,7 +91,7 @@ static const struct op_advice advice[] = {
 /* clang-format off */
 #define REQUEST                                                                          \
     BLANK(hf_schedule_request,                                                           \
-          .wanted = { .size = sizeof(struct hf_schedule_new), .priority = -1 },          \
+          .wanted = { .size = sizeof(struct hf_schedule_spec), .priority = -1 },          \
           .count = 5, .skips = 10)
 #define CHANGES                                                                          \
     .answer = OP_ROW, .shape = &hf_schedule_shape, .facts = &hf_changed_shape,           \

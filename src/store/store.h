@@ -69,8 +69,8 @@ int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_er
  * the arena or are the request's. ret_hash has 32 bytes. The request has been checked. */
 int sql_make_row(struct sql_store *store, struct hf_arena *arena,
                  const struct hf_caller *who, struct hf_env *env,
-                 const struct hf_new *request, struct hf_row *ret_row, uint8_t *ret_hash,
-                 struct hf_err *err);
+                 const struct hf_work_spec *request, struct hf_row *ret_row,
+                 uint8_t *ret_hash, struct hf_err *err);
 
 /* The code of an answer that was to be built after its commit: what is done is not told as a
  * failure that wrote nothing. */
@@ -112,7 +112,7 @@ struct sql_beside {
     const uint8_t *hash; /* 32 bytes: of the extra rows, which are part of the request */
 };
 int sql_create_with(struct hf_store *store, const struct hf_caller *who,
-                    const struct hf_new *request, const struct sql_beside *beside,
+                    const struct hf_work_spec *request, const struct sql_beside *beside,
                     struct hf_answer *ret_answer, struct hf_err *err);
 
 /* Append the claim of a unit that the same batch makes. */
@@ -142,7 +142,7 @@ int sql_wake_add(struct sql_store *store, const struct hf_caller *who, struct hf
  * row's insert sql_wake_input appends what makes it an input of its session, if it is one. */
 struct sql_waking {
     const char *session_id;
-    const struct hf_new *unit;
+    const struct hf_work_spec *unit;
 };
 int sql_wake_row(struct sql_store *store, struct hf_arena *arena,
                  const struct hf_caller *who, struct hf_env *env,
@@ -174,7 +174,7 @@ int sql_item_token(struct hf_answer *answer, struct hf_item *item,
 
 /* The methods, by file. */
 int sql_create(struct hf_store *store, const struct hf_caller *who,
-               const struct hf_new *news, size_t n, unsigned flags,
+               const struct hf_work_spec *news, size_t n, unsigned flags,
                struct hf_answer *ret_answer, struct hf_err *err);
 int sql_claim(struct hf_store *store, const struct hf_caller *who,
               const struct hf_claim *claim, struct hf_answer *answer, struct hf_err *err);
@@ -184,8 +184,8 @@ int sql_change(struct hf_store *store, const struct hf_caller *who,
 int sql_renew_all(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_renew_all *renew, struct hf_answer *answer,
                   struct hf_err *err);
-int sql_known(struct hf_store *store, const char *tenant, const struct hf_new *request,
-              bool *ret_known, struct hf_err *err);
+int sql_known(struct hf_store *store, const char *tenant,
+              const struct hf_work_spec *request, bool *ret_known, struct hf_err *err);
 int sql_get(struct hf_store *store, const char *id, struct hf_answer *answer,
             struct hf_err *err);
 int sql_list(struct hf_store *store, const struct hf_caller *who,
@@ -227,7 +227,7 @@ int sql_lease_release(struct hf_store *store, enum hf_leased leased, const char 
 int sql_lease_look(struct hf_store *store, enum hf_leased leased, const char *key,
                    struct hf_lease_info *ret_info, struct hf_err *err);
 int sql_process_register(struct hf_store *store, const struct hf_caller *who,
-                         const struct hf_process_new *request, struct hf_answer *answer,
+                         const struct hf_process_spec *request, struct hf_answer *answer,
                          struct hf_err *err);
 int sql_process_list(struct hf_store *store, const struct hf_caller *who,
                      const struct hf_process_filter *filter,

@@ -106,9 +106,9 @@ static void create(const char *session)
 {
     struct hf_session_answer *made = NULL;
     struct hf_err err = { 0 };
-    struct hf_session_new fresh = { .size = sizeof fresh,
-                                    .session_id = session,
-                                    .agent = "a" };
+    struct hf_session_spec fresh = { .size = sizeof fresh,
+                                     .session_id = session,
+                                     .agent = "a" };
     assert_int_equal(hf_session_create(store, NULL, &fresh, &made, &err), 0);
     hf_session_answer_free(made);
 }

@@ -347,10 +347,10 @@ void m_receipt_add(struct m_call *call, const char *scope, const uint8_t asked[3
 /* ---- verbs ------------------------------------------------------------------------------ */
 
 int m_create(struct hf_store *store, const struct hf_caller *who,
-             const struct hf_new *news, size_t n, unsigned flags,
+             const struct hf_work_spec *news, size_t n, unsigned flags,
              struct hf_answer *answer, struct hf_err *err);
 /* One row made from a request; *ret_row may be one that was there. */
-int m_create_one(struct m_call *call, const struct hf_new *request,
+int m_create_one(struct m_call *call, const struct hf_work_spec *request,
                  struct m_row **ret_row, bool *ret_created);
 int m_claim(struct hf_store *store, const struct hf_caller *who,
             const struct hf_claim *claim, struct hf_answer *answer, struct hf_err *err);

@@ -185,7 +185,7 @@ void m_input_back(struct m_call *call, struct m_row *row, const char *gate,
 
 /* ---- create ----------------------------------------------------------------------------- */
 
-static void digest_of(const struct m_call *call, const struct hf_session_new *r,
+static void digest_of(const struct m_call *call, const struct hf_session_spec *r,
                       uint8_t out[32])
 {
     const char *const texts[] = { call->who->tenant, r->agent, r->config,
@@ -199,7 +199,7 @@ static void digest_of(const struct m_call *call, const struct hf_session_new *r,
         abort();
 }
 
-static struct m_session *add_session(struct m_call *call, const struct hf_session_new *r)
+static struct m_session *add_session(struct m_call *call, const struct hf_session_spec *r)
 {
     struct model_disk *disk = call->disk;
     struct m_session *s = m_add(disk->sessions);
@@ -219,7 +219,7 @@ static struct m_session *add_session(struct m_call *call, const struct hf_sessio
 }
 
 static int session_create(struct hf_store *store, const struct hf_caller *who,
-                          const struct hf_session_new *request,
+                          const struct hf_session_spec *request,
                           struct hf_session_answer *answer, struct hf_err *err)
 {
     struct m_call call = m_begin(store, who, err);

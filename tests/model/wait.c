@@ -142,7 +142,7 @@ void m_waits_prune(struct model_disk *disk, hf_ms before)
 /* ---- opening, putting away --------------------------------------------------------------- */
 
 static struct m_wait *open_one(struct m_call *call, struct m_turn *turn,
-                               const struct hf_wait_new *asked)
+                               const struct hf_wait_spec *asked)
 {
     struct model_disk *disk = call->disk;
     const struct m_session *s = m_session_of(disk, turn->session_id);
@@ -305,7 +305,7 @@ static void page(struct m_call *call, const struct m_wait *wait)
     const char *by = wait->w.answerer
                          ? m_say(call->disk, "\"answerer\":\"%s\",", wait->w.answerer)
                          : "";
-    struct hf_new request = {
+    struct hf_work_spec request = {
         .size = sizeof(request),
         .source = HF_SOURCE_CONTROL,
         .source_id = wait->w.turn_id,

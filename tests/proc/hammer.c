@@ -141,21 +141,21 @@ static void complain(struct hand *hand, const char *verb, int code, const char *
 /* What unit n of this process is depends on n alone: a process that was killed before it
  * heard the answer asks again for the same. */
 static void describe(const struct hand *hand, int64_t n, char source[40], char lane[16],
-                     struct hf_new *ret_new)
+                     struct hf_work_spec *ret_new)
 {
     uint64_t random = seeded(hand->plan->seed, hand->index * 1000003 + n);
     (void)snprintf(source, 40, "%s-%06lld", hand->name, (long long)n);
     (void)snprintf(lane, 16, "lane-%d", (int)dice(&random, LANES));
-    *ret_new = (struct hf_new){ .size = sizeof(*ret_new),
-                                .source = HF_SOURCE_MANUAL,
-                                .source_id = source,
-                                .queue = QUEUE,
-                                .lane_key = dice(&random, 10) == 0 ? lane : NULL,
-                                .payload = "{\"text\":\"a unit of the hammer\"}",
-                                .disposition = HF_DISPOSITION_RERUNNABLE,
-                                .priority = (int)dice(&random, 10),
-                                .max_attempts = 1000,
-                                .retry_policy = RETRY };
+    *ret_new = (struct hf_work_spec){ .size = sizeof(*ret_new),
+                                      .source = HF_SOURCE_MANUAL,
+                                      .source_id = source,
+                                      .queue = QUEUE,
+                                      .lane_key = dice(&random, 10) == 0 ? lane : NULL,
+                                      .payload = "{\"text\":\"a unit of the hammer\"}",
+                                      .disposition = HF_DISPOSITION_RERUNNABLE,
+                                      .priority = (int)dice(&random, 10),
+                                      .max_attempts = 1000,
+                                      .retry_policy = RETRY };
 }
 
 static void create_some(struct hand *hand)
@@ -163,7 +163,7 @@ static void create_some(struct hand *hand)
     int64_t first = atomic_load(&hand->shared->created[hand->index]);
     int64_t left = hand->most - first;
     int64_t n = 1 + (int64_t)dice(&hand->random, CREATE_MAX);
-    struct hf_new news[CREATE_MAX] = { { 0 } };
+    struct hf_work_spec news[CREATE_MAX] = { { 0 } };
     char sources[CREATE_MAX][40], lanes[CREATE_MAX][16];
     struct hf_answer *answer = NULL;
     n = n < left ? n : left;

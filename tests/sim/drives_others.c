@@ -33,14 +33,14 @@ int drives_subscribe(struct drives *d, struct hf_err *err)
         for (int t = 0; rc == 0 && t < session->turn_count; t++) {
             char source[32], key[32], scope[32];
             struct hf_subscriptions *made = NULL;
-            struct hf_subscription_new new = { .size = sizeof(new),
-                                               .owner_scope = scope,
-                                               .key = key,
-                                               .source_type = "sim",
-                                               .source_key = source,
-                                               .kind = "door",
-                                               .priority = -1,
-                                               .wake_session = session->id };
+            struct hf_subscription_spec new = { .size = sizeof(new),
+                                                .owner_scope = scope,
+                                                .key = key,
+                                                .source_type = "sim",
+                                                .source_key = source,
+                                                .kind = "door",
+                                                .priority = -1,
+                                                .wake_session = session->id };
             if (session->turns[t].cause != DRIVES_BY_TRIGGER)
                 continue;
             name_source(session, t, source);
@@ -76,10 +76,10 @@ static int emit(struct drives *d, const struct drives_session *session, int turn
 {
     char source[32];
     struct hf_emission *emission = NULL;
-    struct hf_occurrence_new new = { .size = sizeof(new),
-                                     .source_type = "sim",
-                                     .source_key = source,
-                                     .idempotency_key = "once" };
+    struct hf_occurrence_spec new = { .size = sizeof(new),
+                                      .source_type = "sim",
+                                      .source_key = source,
+                                      .idempotency_key = "once" };
     name_source(session, turn, source);
     int rc = hf_trigger_emit(d->store, NULL, &new, &emission, NULL);
     if (rc == 0 && hf_emission_count(emission) != 1)
@@ -96,15 +96,15 @@ static int end_process(struct drives *d, const struct drives_session *session,
 {
     char source[32];
     struct hf_answer *answer = NULL;
-    struct hf_new work = { .size = sizeof(work),
-                           .source = HF_SOURCE_MANUAL,
-                           .source_id = source,
-                           .disposition = HF_DISPOSITION_EXTERNALLY_OWNED,
-                           .priority = -1 };
-    struct hf_process_new new = { .size = sizeof(new),
-                                  .work = &work,
-                                  .identity_kind = "sim",
-                                  .wake_session = session->id };
+    struct hf_work_spec work = { .size = sizeof(work),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = source,
+                                 .disposition = HF_DISPOSITION_EXTERNALLY_OWNED,
+                                 .priority = -1 };
+    struct hf_process_spec new = { .size = sizeof(new),
+                                   .work = &work,
+                                   .identity_kind = "sim",
+                                   .wake_session = session->id };
     struct hf_caller who = { .size = sizeof(who),
                              .actor_kind = "worker",
                              .actor = "outside",

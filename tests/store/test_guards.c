@@ -187,11 +187,11 @@ static void made(struct world *world, const char *name, enum hf_disposition disp
                  char ret_id[64])
 {
     struct hf_answer *answer = NULL;
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = name,
-                              .priority = -1,
-                              .disposition = disposition };
+    struct hf_work_spec request = { .size = sizeof(request),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .source_id = name,
+                                    .priority = -1,
+                                    .disposition = disposition };
     assert_int_equal(hf_work_create(world->store, NULL, &request, 1, 0, &answer, NULL),
                      0);
     (void)snprintf(ret_id, 64, "%s", hf_answer_at(answer, 0)->work.work_id);
@@ -778,9 +778,9 @@ static void talked(struct world *world)
 {
     static const char message[] = "{\"kind\":\"message\",\"message\":{\"id\":\"m\","
                                   "\"role\":\"user\"}}";
-    struct hf_session_new made_so = { .size = sizeof(made_so),
-                                      .session_id = "s",
-                                      .agent = "a" };
+    struct hf_session_spec made_so = { .size = sizeof(made_so),
+                                       .session_id = "s",
+                                       .agent = "a" };
     struct hf_session_send sent = { .size = sizeof(sent),
                                     .session_id = "s",
                                     .message = message };
@@ -935,9 +935,9 @@ static void a_deleted_session_is_told_by_every_verb(void **state)
     struct world *world = *state;
     struct hf_session_answer *answer = NULL;
     struct hf_answer *units = NULL;
-    struct hf_session_new again = { .size = sizeof(again),
-                                    .session_id = "s",
-                                    .agent = "a" };
+    struct hf_session_spec again = { .size = sizeof(again),
+                                     .session_id = "s",
+                                     .agent = "a" };
     struct hf_session_claim claim = { .size = sizeof(claim), .session_id = "s" };
     struct hf_session_send sent = { .size = sizeof(sent),
                                     .session_id = "s",

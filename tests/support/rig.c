@@ -115,10 +115,10 @@ struct hf_change rig_held(enum hf_verb verb)
     return change;
 }
 
-struct hf_new rig_new(void)
+struct hf_work_spec rig_new(void)
 {
-    return (struct hf_new){
-        .size = sizeof(struct hf_new),
+    return (struct hf_work_spec){
+        .size = sizeof(struct hf_work_spec),
         .source = HF_SOURCE_MANUAL,
         .source_id = "src-1",
         .priority = -1,
@@ -147,7 +147,7 @@ int rig_sweep(struct rig *rig, const struct hf_row *row, const char *proof)
     return hf_step_sweep(&rig->arena, row, proof, &rig->env, &rig->step, &rig->err);
 }
 
-int rig_create(struct rig *rig, const struct hf_new *request)
+int rig_create(struct rig *rig, const struct hf_work_spec *request)
 {
     const struct hf_caller who = { .size = sizeof(who), .tenant = "t1" };
     return hf_step_create(&rig->arena, request, "w-1", &who, &rig->env, &rig->made,

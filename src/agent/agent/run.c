@@ -42,9 +42,9 @@ static int find_session(struct run *run, const char *session_id, struct hf_err *
     struct hf_session_answer *answer = NULL;
     struct hf_store *store = run->agent->config.store;
     const char *name = run->agent->config.name;
-    struct hf_session_new fresh = { .size = sizeof(fresh),
-                                    .session_id = session_id,
-                                    .agent = name };
+    struct hf_session_spec fresh = { .size = sizeof(fresh),
+                                     .session_id = session_id,
+                                     .agent = name };
     int rc = session_id ? hf_session_head(store, session_id, &answer, err) : HF_ENOTFOUND;
     if (rc == HF_ENOTFOUND)
         rc = hf_session_create(store, NULL, &fresh, &answer, err);

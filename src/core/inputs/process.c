@@ -19,7 +19,7 @@ static const char *const disposition_words[] = { "rerunnable", "owner_bound",
 #define WORK(name_, value, help, member, ...)                                            \
     { name_, value, HF_IN_TEXT, 0, help, HF_IN_AT(hf_start_request, work.member), __VA_ARGS__ }
 #define TEXT(name_, value, help, member, ...)                                            \
-    { name_, value, HF_IN_TEXT, 0, help, HF_IN_AT(hf_process_new, member), __VA_ARGS__ }
+    { name_, value, HF_IN_TEXT, 0, help, HF_IN_AT(hf_process_spec, member), __VA_ARGS__ }
 
 const struct hf_input hf_process_start_inputs[] = {
     { "command", "CMD", HF_IN_TEXTS, HF_IN_BARE | HF_IN_LOCAL,
@@ -33,9 +33,9 @@ const struct hf_input hf_process_start_inputs[] = {
          identity_kind, .option = "kind"),
     TEXT("identity_label", "N", "name that lists show", identity_label, .option = "name"),
     { "definition", "JSON", HF_IN_JSON, 0, "definition that the process was created from",
-      .bound = HF_BOUND_EVENT_BYTES, HF_IN_AT(hf_process_new, definition) },
+      .bound = HF_BOUND_EVENT_BYTES, HF_IN_AT(hf_process_spec, definition) },
     { "labels", "KEY=VALUE", HF_IN_JSON, HF_IN_PAIRS, "a label; several may be given",
-      .bound = HF_BOUND_EVENT_BYTES, .option = "label", HF_IN_AT(hf_process_new, labels) },
+      .bound = HF_BOUND_EVENT_BYTES, .option = "label", HF_IN_AT(hf_process_spec, labels) },
     { "payload", "JSON", HF_IN_JSON, 0, "subject of the process", .bound = HF_BOUND_PAYLOAD_BYTES,
       .option = "input", HF_IN_AT(hf_start_request, work.payload) },
     TEXT("originator", "ID", "owner of the process: session:ID, host or host:SCOPE "
@@ -46,7 +46,7 @@ const struct hf_input hf_process_start_inputs[] = {
          "session:SESSION", wake_session,
          .option = "wake"),
     { "observers", "SESSION", HF_IN_TEXTS, 0, "session that may see the process",
-      .option = "observer", HF_IN_AT(hf_process_new, observers) },
+      .option = "observer", HF_IN_AT(hf_process_spec, observers) },
     WORK("parent_work_id", "ID", "id of the unit that the process belongs to", parent_work_id,
          .option = "parent"),
     WORK("ref", "REF", "reference of an externally owned process in its own system", ref, .option = NULL),

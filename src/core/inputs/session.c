@@ -12,22 +12,22 @@ static const char *const relation_words[] = { "root", "child", "fork", "caused",
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,              \
       .bound = HF_BOUND_PAGE, HF_IN_AT(type, limit) }
 
-const struct hf_input hf_session_new_inputs[] = {
-    ID(hf_session_new, 0, "id of the session (default: a new one)"),
+const struct hf_input hf_session_spec_inputs[] = {
+    ID(hf_session_spec, 0, "id of the session (default: a new one)"),
     { "agent", "NAME", HF_IN_TEXT, HF_IN_NEEDED, "agent whose workers may claim the "
                                                  "session",
-      .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(hf_session_new, agent) },
+      .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(hf_session_spec, agent) },
     { "config", "JSON", HF_IN_JSON, 0, "configuration of the session, a JSON object",
-      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_session_new, config) },
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_session_spec, config) },
     { "relation", "WORD", HF_IN_WORD, 0, "relation to its parent or cause (default: "
                                          "root)",
-      .words = relation_words, HF_IN_AT(hf_session_new, relation) },
+      .words = relation_words, HF_IN_AT(hf_session_spec, relation) },
     { "parent_id", "SESSION", HF_IN_TEXT, 0, "id of the parent session",
-      .bound = HF_BOUND_KEY_BYTES, .option = "parent", HF_IN_AT(hf_session_new, parent_id) },
+      .bound = HF_BOUND_KEY_BYTES, .option = "parent", HF_IN_AT(hf_session_spec, parent_id) },
     { "cause", "JSON", HF_IN_JSON, 0, "cause of the session", .bound = HF_BOUND_EVENT_BYTES,
-      HF_IN_AT(hf_session_new, cause) },
+      HF_IN_AT(hf_session_spec, cause) },
     { "labels", "JSON", HF_IN_JSON, 0, "labels, an object of texts",
-      .bound = HF_BOUND_EVENT_BYTES, HF_IN_AT(hf_session_new, labels) },
+      .bound = HF_BOUND_EVENT_BYTES, HF_IN_AT(hf_session_spec, labels) },
     END,
 };
 

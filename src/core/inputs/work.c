@@ -86,75 +86,75 @@ const struct hf_input hf_caller_inputs[] = {
 
 /* ---- create and claim -------------------------------------------------------------- */
 
-const struct hf_new hf_new_blank = { .size = sizeof(struct hf_new), .priority = -1 };
+const struct hf_work_spec hf_work_spec_blank = { .size = sizeof(struct hf_work_spec), .priority = -1 };
 
-const struct hf_input hf_new_inputs[] = {
+const struct hf_input hf_work_spec_inputs[] = {
     { "source_system", "SYSTEM", HF_IN_WORD, HF_IN_NEEDED, "source system of the unit",
-      .words = hf_source_words, .min = 1, .option = "source", HF_IN_AT(hf_new, source) },
+      .words = hf_source_words, .min = 1, .option = "source", HF_IN_AT(hf_work_spec, source) },
     { "source_id", "ID", HF_IN_TEXT, HF_IN_NEEDED, "id of the unit in its source system",
-      HF_IN_AT(hf_new, source_id) },
+      HF_IN_AT(hf_work_spec, source_id) },
     { "source_run_id", "R", HF_IN_TEXT, 0,
       "run of that id; required for scheduler. One source, id and run name one unit",
-      HF_IN_AT(hf_new, source_run_id) },
+      HF_IN_AT(hf_work_spec, source_run_id) },
     { "kind", "K", HF_IN_TEXT, 0, "kind of the unit (default: work)",
-      HF_IN_AT(hf_new, kind) },
+      HF_IN_AT(hf_work_spec, kind) },
     { "queue", "Q", HF_IN_TEXT, 0, "queue of the unit (default: default)",
-      HF_IN_AT(hf_new, queue) },
+      HF_IN_AT(hf_work_spec, queue) },
     { "lane_key", "KEY", HF_IN_TEXT, 0, "at most one unit of a key runs at a time",
-      .option = "lane", HF_IN_AT(hf_new, lane_key) },
+      .option = "lane", HF_IN_AT(hf_work_spec, lane_key) },
     { "dedup_key", "KEY", HF_IN_TEXT, 0, "at most one unit of a key is unfinished",
-      HF_IN_AT(hf_new, dedup_key) },
+      HF_IN_AT(hf_work_spec, dedup_key) },
     { "idempotency_key", "KEY", HF_IN_TEXT, 0, "a repeated request with the same key "
                                                "returns the same unit",
-      HF_IN_AT(hf_new, idempotency_key) },
+      HF_IN_AT(hf_work_spec, idempotency_key) },
     { "priority", "N", HF_IN_INT, 0, "priority from 0 (most urgent) to 9 (default: 3)",
-      .bound = HF_BOUND_PRIORITY_MAX, HF_IN_AT(hf_new, priority) },
+      .bound = HF_BOUND_PRIORITY_MAX, HF_IN_AT(hf_work_spec, priority) },
     { "payload", "JSON", HF_IN_JSON, 0, "input of the worker, as JSON",
-      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_new, payload) },
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_work_spec, payload) },
     { "payload_ref", "REF", HF_IN_TEXT, 0, "reference to the payload, instead of "
                                            "--payload",
-      HF_IN_AT(hf_new, payload_ref) },
+      HF_IN_AT(hf_work_spec, payload_ref) },
     { "disposition", "WORD", HF_IN_WORD, 0,
       "what happens to the unit when its lease lapses (default: policy, otherwise "
       "expire)",
-      .words = hf_disposition_words, .min = 1, HF_IN_AT(hf_new, disposition) },
-    { "ref", "R", HF_IN_TEXT, 0, "a reference that the caller chooses", HF_IN_AT(hf_new, ref) },
+      .words = hf_disposition_words, .min = 1, HF_IN_AT(hf_work_spec, disposition) },
+    { "ref", "R", HF_IN_TEXT, 0, "a reference that the caller chooses", HF_IN_AT(hf_work_spec, ref) },
     { "parent_work_id", "ID", HF_IN_TEXT, 0, "id of the unit that this one belongs to",
-      .option = "parent", HF_IN_AT(hf_new, parent_work_id) },
+      .option = "parent", HF_IN_AT(hf_work_spec, parent_work_id) },
     { "max_attempts", "N", HF_IN_INT, 0, "executions before it fails for good", .min = 1,
-      .bound = HF_BOUND_ATTEMPTS_MAX, HF_IN_AT(hf_new, max_attempts) },
+      .bound = HF_BOUND_ATTEMPTS_MAX, HF_IN_AT(hf_work_spec, max_attempts) },
     { "retry_policy", "JSON", HF_IN_JSON, 0, "how failures are retried",
-      .bound = HF_BOUND_POLICY_BYTES, HF_IN_AT(hf_new, retry_policy) },
+      .bound = HF_BOUND_POLICY_BYTES, HF_IN_AT(hf_work_spec, retry_policy) },
     { "delay_ms", "DURATION", HF_IN_MS, 0, "earliest start, as a time from now",
-      .option = "delay", HF_IN_AT(hf_new, delay_ms) },
+      .option = "delay", HF_IN_AT(hf_work_spec, delay_ms) },
     { "due_at", "MS", HF_IN_INT, 0, "earliest start, in epoch milliseconds",
-      .min = 1, .max = 253402300799999, HF_IN_AT(hf_new, due_at) },
+      .min = 1, .max = 253402300799999, HF_IN_AT(hf_work_spec, due_at) },
     { "start_timeout_ms", "DURATION", HF_IN_MS, 0, "longest time in the queue", .min = 1,
-      .option = "start-timeout", HF_IN_AT(hf_new, start_timeout_ms) },
+      .option = "start-timeout", HF_IN_AT(hf_work_spec, start_timeout_ms) },
     { "exec_timeout_ms", "DURATION", HF_IN_MS, 0, "longest time of one execution",
-      .min = 1, .option = "exec-timeout", HF_IN_AT(hf_new, exec_timeout_ms) },
+      .min = 1, .option = "exec-timeout", HF_IN_AT(hf_work_spec, exec_timeout_ms) },
     { "close_rule", "RULE", HF_IN_WORD, 0, "what the close-out must contain: evidence "
                                            "or reviewer",
-      .words = hf_close_rule_words, HF_IN_AT(hf_new, close_rule) },
+      .words = hf_close_rule_words, HF_IN_AT(hf_work_spec, close_rule) },
     { "detached", NULL, HF_IN_FLAG, 0, "record the unit as done when it is created: "
                                        "the hand-off was the work",
-      HF_IN_AT(hf_new, detached) },
+      HF_IN_AT(hf_work_spec, detached) },
     { "reply_ref", "REF", HF_IN_TEXT, 0,
       "if one unit waits for a user under this reference, resume it with the payload "
-      "instead of creating a unit", .option = "reply-to", HF_IN_AT(hf_new, reply_ref) },
+      "instead of creating a unit", .option = "reply-to", HF_IN_AT(hf_work_spec, reply_ref) },
     END,
 };
 
-const struct hf_input hf_new_limit_inputs[] = {
+const struct hf_input hf_work_spec_limit_inputs[] = {
     { "limit_key", "KEY", HF_IN_TEXT, 0, "put the unit under the limit key:KEY",
-      HF_IN_AT(hf_new, limit_key) },
+      HF_IN_AT(hf_work_spec, limit_key) },
     { "rate_key", "KEY", HF_IN_TEXT, 0, "put the unit under the limit rate:KEY",
-      HF_IN_AT(hf_new, rate_key) },
+      HF_IN_AT(hf_work_spec, rate_key) },
     { "fair_key", "KEY", HF_IN_TEXT, 0, "units of one queue and priority start in "
                                         "turn, one key after another",
-      HF_IN_AT(hf_new, fair_key) },
+      HF_IN_AT(hf_work_spec, fair_key) },
     { "fair_weight", "N", HF_IN_INT, 0, "share of the key in these turns (default: 1)", .min = 1,
-      .bound = HF_BOUND_FAIR_WEIGHT_MAX, HF_IN_AT(hf_new, fair_weight) },
+      .bound = HF_BOUND_FAIR_WEIGHT_MAX, HF_IN_AT(hf_work_spec, fair_weight) },
     END,
 };
 

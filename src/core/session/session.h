@@ -58,7 +58,7 @@ const char *hf_input_note(struct hf_arena *arena, const struct hf_lease *lease,
 /* The unit of an input: queued behind the gate `lane` without a lane, so that no claim by queue
  * sees it. `request` has source, source_id, source_run_id, kind and payload. */
 struct hf_input_new {
-    const struct hf_new *request;
+    const struct hf_work_spec *request;
     const char *session_id;
     const char *work_id;
 };

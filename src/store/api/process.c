@@ -34,7 +34,7 @@ static struct api_call begin(const struct hf_store *store, const struct hf_calle
 
 /* ---- register ---------------------------------------------------------------------- */
 
-static int check_disposition(const struct hf_new *work, struct hf_err *err)
+static int check_disposition(const struct hf_work_spec *work, struct hf_err *err)
 {
     if (work->disposition == HF_DISPOSITION_NONE ||
         work->disposition == HF_DISPOSITION_EXPIRE)
@@ -44,7 +44,7 @@ static int check_disposition(const struct hf_new *work, struct hf_err *err)
     return 0;
 }
 
-static int check_facts(const struct hf_process_new *request, struct hf_err *err)
+static int check_facts(const struct hf_process_spec *request, struct hf_err *err)
 {
     const struct {
         const char *value, *field;
@@ -76,7 +76,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* In order, each once: so the same observers are the same request. */
-static int sort_observers(struct hf_arena *arena, struct hf_process_new *request,
+static int sort_observers(struct hf_arena *arena, struct hf_process_spec *request,
                           struct hf_err *err)
 {
     size_t count = request->observer_count, kept = 0;
@@ -106,7 +106,7 @@ static int sort_observers(struct hf_arena *arena, struct hf_process_new *request
     return 0;
 }
 
-static int check_request(struct hf_arena *arena, struct hf_process_new *request,
+static int check_request(struct hf_arena *arena, struct hf_process_spec *request,
                          struct hf_err *err)
 {
     if (!request->work)
@@ -137,11 +137,11 @@ static int check_request(struct hf_arena *arena, struct hf_process_new *request,
 }
 
 int hf_process_register(struct hf_store *store, const struct hf_caller *given,
-                        const struct hf_process_new *wanted,
+                        const struct hf_process_spec *wanted,
                         struct hf_answer **ret_answer, struct hf_err *err)
 {
     struct hf_arena arena;
-    struct hf_process_new request;
+    struct hf_process_spec request;
     struct api_call call = begin(store, given);
     hf_arena_init(&arena, store->alloc);
     API_COPY(call, wanted, &request);

@@ -163,7 +163,7 @@ static int fresh_id(const struct hf_store *store, struct hf_arena *arena,
 
 /* ---- create --------------------------------------------------------------------------- */
 
-static int check_relation(const struct hf_session_new *request, struct hf_err *err)
+static int check_relation(const struct hf_session_spec *request, struct hf_err *err)
 {
     bool needs = request->relation == HF_RELATION_CHILD ||
                  request->relation == HF_RELATION_FORK;
@@ -181,7 +181,7 @@ static int check_relation(const struct hf_session_new *request, struct hf_err *e
 }
 
 static int check_new(const struct hf_store *store, struct hf_arena *arena,
-                     struct hf_session_new *request, struct hf_err *err)
+                     struct hf_session_spec *request, struct hf_err *err)
 {
     int rc = request->session_id ? check_id(request->session_id, err)
                                  : fresh_id(store, arena, &request->session_id, err);
@@ -199,10 +199,10 @@ static int check_new(const struct hf_store *store, struct hf_arena *arena,
 }
 
 int hf_session_create(struct hf_store *store, const struct hf_caller *given,
-                      const struct hf_session_new *wanted,
+                      const struct hf_session_spec *wanted,
                       struct hf_session_answer **ret_answer, struct hf_err *err)
 {
-    struct hf_session_new request;
+    struct hf_session_spec request;
     struct hf_arena arena;
     struct api_call call = begin(store, given);
     hf_arena_init(&arena, store->alloc);
@@ -636,7 +636,7 @@ static int check_waits(const struct hf_session_step *step, struct hf_err *err)
         rc = hf_fail(err, HF_EINVAL, "waits",
                      "a turn that is put away waits for something: list it");
     for (size_t i = 0; rc == 0 && i < step->wait_count; i++)
-        rc = hf_wait_new_check(&step->waits[i], err);
+        rc = hf_wait_spec_check(&step->waits[i], err);
     return rc;
 }
 

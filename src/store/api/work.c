@@ -49,14 +49,14 @@ int hf_flags_check(unsigned flags, struct hf_err *err)
                : 0;
 }
 
-int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err)
+int hf_create_check(const struct hf_work_spec *news, size_t n, struct hf_err *err)
 {
     int rc = check_batch(n, err);
     if (rc == 0 && !news)
         rc = hf_fail(err, HF_EINVAL, "news",
                      "the count of requests is above 0, and the array is NULL");
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = hf_new_check(&news[i], err);
+        rc = hf_work_spec_check(&news[i], err);
         if (rc == 0 && news[i].reply_ref)
             rc = hf_fail(err, HF_EINVAL, "reply_ref",
                          "a reply is delivered, not created: hf_work_deliver");
@@ -65,7 +65,7 @@ int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err)
 }
 
 int hf_work_known(struct hf_store *store, const struct hf_caller *given,
-                  const struct hf_new *request, bool *ret_known, struct hf_err *err)
+                  const struct hf_work_spec *request, bool *ret_known, struct hf_err *err)
 {
     struct api_call call = api_begin(given);
     *ret_known = false;
@@ -76,7 +76,7 @@ int hf_work_known(struct hf_store *store, const struct hf_caller *given,
 }
 
 int hf_work_create_checked(struct hf_store *store, const struct hf_caller *given,
-                           const struct hf_new *news, size_t n, unsigned flags,
+                           const struct hf_work_spec *news, size_t n, unsigned flags,
                            struct hf_answer **ret_answer, struct hf_err *err)
 {
     struct api_call call = api_begin(given);
@@ -87,7 +87,7 @@ int hf_work_create_checked(struct hf_store *store, const struct hf_caller *given
 }
 
 int hf_work_create(struct hf_store *store, const struct hf_caller *who,
-                   const struct hf_new *news, size_t n, unsigned flags,
+                   const struct hf_work_spec *news, size_t n, unsigned flags,
                    struct hf_answer **ret_answer, struct hf_err *err)
 {
     int rc = hf_create_check(news, n, err);

@@ -7,7 +7,7 @@ int sql_wake_add(struct sql_store *store, const struct hf_caller *given,
                  const struct hf_wake_cause *cause, struct hf_err *err)
 {
     struct hf_env env;
-    struct hf_new unit;
+    struct hf_work_spec unit;
     struct hf_caller who = *given;
     struct hf_batch moment = { .now = sql_wall(store) };
     struct hf_making wake;

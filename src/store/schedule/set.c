@@ -54,7 +54,7 @@ static int run_change(struct hf_store *base, const struct hf_caller *who, attemp
 static int try_add(struct schedule_call *call, const void *request,
                    struct hf_schedules *schedules, struct hf_err *err)
 {
-    const struct hf_schedule_new *wanted = request;
+    const struct hf_schedule_spec *wanted = request;
     struct hf_schedule_row was, row;
     int found = schedule_find(call, wanted->name, &was, err);
     if (found < 0)
@@ -74,14 +74,14 @@ static int try_add(struct schedule_call *call, const void *request,
 }
 
 static int sql_schedule_add(struct hf_store *base, const struct hf_caller *who,
-                            const struct hf_schedule_new *wanted,
+                            const struct hf_schedule_spec *wanted,
                             struct hf_schedules *schedules, struct hf_err *err)
 {
     return run_change(base, who, try_add, wanted, schedules, err);
 }
 
 struct update {
-    const struct hf_schedule_new *wanted;
+    const struct hf_schedule_spec *wanted;
     int64_t revision;
 };
 
@@ -107,7 +107,7 @@ static int try_update(struct schedule_call *call, const void *request,
 }
 
 static int sql_schedule_update(struct hf_store *base, const struct hf_caller *who,
-                               const struct hf_schedule_new *wanted, int64_t revision,
+                               const struct hf_schedule_spec *wanted, int64_t revision,
                                struct hf_schedules *schedules, struct hf_err *err)
 {
     struct update update = { wanted, revision };

@@ -52,7 +52,7 @@ static int foreign(struct hf_err *err, const struct hf_schedule *schedule)
 }
 
 /* One that is there. What the set itself had paused as an orphan goes on. */
-static int align(struct sync *sync, const struct hf_schedule_new *wanted,
+static int align(struct sync *sync, const struct hf_schedule_spec *wanted,
                  const struct hf_schedule_row *was, struct hf_err *err)
 {
     struct hf_schedule_row row, next;
@@ -84,7 +84,7 @@ static int align(struct sync *sync, const struct hf_schedule_new *wanted,
     return 0;
 }
 
-static int apply_item(struct sync *sync, const struct hf_schedule_new *wanted,
+static int apply_item(struct sync *sync, const struct hf_schedule_spec *wanted,
                       struct hf_err *err)
 {
     struct hf_schedule_row was, row;
@@ -130,7 +130,7 @@ static int sync_once(struct sync *sync, struct hf_err *err)
         return rc;
     for (size_t i = 0; i < sync->set->count; i++) {
         struct hf_err why = { 0 };
-        const struct hf_schedule_new *wanted = &sync->set->items[i];
+        const struct hf_schedule_spec *wanted = &sync->set->items[i];
         rc = apply_item(sync, wanted, &why);
         if (rc)
             return hf_fail(err, rc, why.field, "schedules[%zu] (%.80s): %s", i,

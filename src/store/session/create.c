@@ -25,7 +25,8 @@ const struct hf_session_methods sql_session_methods = {
     .cancel_turn = sql_session_cancel_turn,
 };
 
-static int request_hash(const struct hf_caller *who, const struct hf_session_new *request,
+static int request_hash(const struct hf_caller *who,
+                        const struct hf_session_spec *request,
                         uint8_t ret_hash[HF_DIGEST_BYTES])
 {
     struct hf_digest digest;
@@ -42,7 +43,7 @@ static int request_hash(const struct hf_caller *who, const struct hf_session_new
 }
 
 static void add_calls(struct hf_ops *ops, const struct hf_caller *who,
-                      const struct hf_session_new *request, const uint8_t *hash)
+                      const struct hf_session_spec *request, const uint8_t *hash)
 {
     static const uint8_t no_records[32];
     hf_ops_call(ops, HF_SQL_SESSION_INSERT, HF_ANY_COUNT);
@@ -62,7 +63,7 @@ static void add_calls(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_text(ops, request->session_id);
 }
 
-static int answer_found(const struct hf_ops *ops, const struct hf_session_new *request,
+static int answer_found(const struct hf_ops *ops, const struct hf_session_spec *request,
                         const uint8_t *hash, struct hf_session_answer *answer,
                         struct hf_err *err)
 {
@@ -85,7 +86,7 @@ static int answer_found(const struct hf_ops *ops, const struct hf_session_new *r
 }
 
 int sql_session_create(struct hf_store *base, const struct hf_caller *who,
-                       const struct hf_session_new *request,
+                       const struct hf_session_spec *request,
                        struct hf_session_answer *answer, struct hf_err *err)
 {
     uint8_t hash[HF_DIGEST_BYTES];

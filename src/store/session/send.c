@@ -18,7 +18,7 @@ static int make_row(struct sending *s, struct hf_arena *arena, struct hf_err *er
 {
     struct hf_env env;
     struct hf_batch moment = { .now = sql_wall(s->store) };
-    struct hf_new unit = {
+    struct hf_work_spec unit = {
         .size = sizeof unit,
         .source = HF_SOURCE_CONVERSATION,
         .source_id = s->request->session_id,
@@ -30,7 +30,7 @@ static int make_row(struct sending *s, struct hf_arena *arena, struct hf_err *er
     };
     int rc = sql_env(s->store, s->who, &moment, &env, err);
     if (rc == 0)
-        rc = hf_new_hash(&unit, s->who, s->hash, err);
+        rc = hf_work_spec_hash(&unit, s->who, s->hash, err);
     if (rc == 0)
         rc = sql_new_id(s->store, env.now, s->id, err);
     if (rc == 0)

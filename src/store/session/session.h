@@ -148,7 +148,7 @@ void session_waits_end(struct hf_ops *ops, const struct hf_caller *who,
 extern const struct hf_journal_methods sql_journal_methods;
 extern const struct hf_session_methods sql_session_methods;
 int sql_session_create(struct hf_store *store, const struct hf_caller *who,
-                       const struct hf_session_new *request,
+                       const struct hf_session_spec *request,
                        struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_send(struct hf_store *store, const struct hf_caller *who,
                      const struct hf_session_send *request, struct hf_answer *answer,

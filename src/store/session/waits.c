@@ -78,7 +78,7 @@ int session_waits_show(const struct session_wait_keeper *keeper,
 
 /* How long a wait may last without a deadline of its own. */
 static int budget_of(struct sql_store *store, struct hf_ops *ops,
-                     const struct hf_wait_new *wait, hf_ms *ret_ms, struct hf_err *err)
+                     const struct hf_wait_spec *wait, hf_ms *ret_ms, struct hf_err *err)
 {
     struct hf_policy policy;
     *ret_ms = 0;
@@ -93,7 +93,7 @@ static int budget_of(struct sql_store *store, struct hf_ops *ops,
 }
 
 static int put_wait(struct sql_store *store, struct hf_ops *ops, const char *turn_id,
-                    const struct hf_wait_new *wait, struct hf_err *err)
+                    const struct hf_wait_spec *wait, struct hf_err *err)
 {
     char *id = hf_arena_take(&ops->arena, HF_WAIT_ID_TEXT);
     hf_ms budget = 0;

@@ -33,7 +33,7 @@ int sql_wake_row(struct sql_store *store, struct hf_arena *arena,
     if (rc == 0 && !known)
         rc = sql_make_row(store, arena, who, env, waking->unit, row, hash, err);
     if (rc == 0 && known)
-        rc = hf_new_hash(waking->unit, who, hash, err);
+        rc = hf_work_spec_hash(waking->unit, who, hash, err);
     if (rc == 0 && known)
         rc = sql_new_id(store, env->now, id, err);
     if (rc == 0 && known)

@@ -24,7 +24,7 @@ struct target {
 struct emit {
     struct sql_store *store;
     const struct hf_caller *who;
-    const struct hf_occurrence_new *occurrence;
+    const struct hf_occurrence_spec *occurrence;
     char id[HF_TRIGGER_ID];
     uint8_t hash[32];
     struct hf_arena arena;
@@ -62,7 +62,7 @@ static int read_targets(struct emit *e, const struct hf_call *found, struct hf_e
 
 static int read_all(struct emit *e, struct hf_err *err)
 {
-    const struct hf_occurrence_new *o = e->occurrence;
+    const struct hf_occurrence_spec *o = e->occurrence;
     hf_ops_reset(&e->look);
     hf_ops_reset(&e->write);
     hf_arena_reset(&e->arena);
@@ -89,14 +89,14 @@ static int read_all(struct emit *e, struct hf_err *err)
 
 /* ---- what each gets ---------------------------------------------------------------- */
 
-static int make(struct emit *e, struct hf_env *env, const struct hf_new *unit,
+static int make(struct emit *e, struct hf_env *env, const struct hf_work_spec *unit,
                 struct hf_making *ret_making, struct hf_err *err)
 {
     struct hf_row *row = hf_arena_new(&e->arena, struct hf_row);
     uint8_t *hash = hf_arena_take(&e->arena, 32);
     if (!row || !hash)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_new_check(unit, err);
+    int rc = hf_work_spec_check(unit, err);
     if (rc == 0)
         rc = sql_make_row(e->store, &e->arena, e->who, env, unit, row, hash, err);
     if (rc == 0)
@@ -156,7 +156,7 @@ static int prepare(struct emit *e, struct hf_env *env, struct target *target,
 {
     const struct hf_subscription *s = &target->subscription;
     const char *payload = NULL;
-    struct hf_new unit;
+    struct hf_work_spec unit;
     int rc = hf_template_fill(&e->arena, s->payload_template, e->occurrence->payload,
                               &payload, err);
     hf_subscription_unit(s, e->id, payload, &unit);
@@ -166,7 +166,7 @@ static int prepare(struct emit *e, struct hf_env *env, struct target *target,
         rc = hf_subscription_wake(&e->arena, s, e->id, target->work.row->w.work_id, &unit,
                                   err);
         if (rc == 0)
-            rc = hf_new_check(&unit, err);
+            rc = hf_work_spec_check(&unit, err);
         if (rc == 0)
             rc = sql_wake_row(e->store, &e->arena, e->who, env,
                               &(struct sql_waking){ s->wake_session, &unit },
@@ -196,7 +196,7 @@ static int prepare_all(struct emit *e, struct hf_err *err)
 
 static void append_occurrence(struct emit *e)
 {
-    const struct hf_occurrence_new *o = e->occurrence;
+    const struct hf_occurrence_spec *o = e->occurrence;
     struct hf_ops *ops = &e->write;
     hf_ops_call(ops, HF_SQL_OCCURRENCE_INSERT, 1);
     hf_ops_text(ops, e->id);
@@ -364,7 +364,7 @@ static int attempt(struct emit *e, struct hf_emission *emission, struct hf_err *
 }
 
 int sql_trigger_emit(struct hf_store *base, const struct hf_caller *who,
-                     const struct hf_occurrence_new *occurrence,
+                     const struct hf_occurrence_spec *occurrence,
                      struct hf_emission *emission, struct hf_err *err)
 {
     struct emit e = { .store = sql_store_of(base), .who = who, .occurrence = occurrence };

@@ -15,8 +15,8 @@ struct mutation {
     const struct hf_caller *who;
     const char *owner_scope;
     const char *key;
-    int64_t revision;                         /* 0: any */
-    const struct hf_subscription_new *wanted; /* subscribe and update */
+    int64_t revision;                          /* 0: any */
+    const struct hf_subscription_spec *wanted; /* subscribe and update */
     bool update;
     const struct hf_trigger_change *change; /* any other change */
     char id[HF_TRIGGER_ID];
@@ -65,7 +65,7 @@ static int fresh_incarnation(struct mutation *m, struct hf_err *err)
 static int try_unit(struct mutation *m, struct hf_err *err)
 {
     struct hf_env env;
-    struct hf_new unit;
+    struct hf_work_spec unit;
     struct hf_row row;
     uint8_t hash[32];
     hf_subscription_unit(&m->now, "occurrence", NULL, &unit);
@@ -379,7 +379,7 @@ static int run(struct mutation *m, struct hf_store *base,
 }
 
 static int sql_trigger_define(struct hf_store *base, const struct hf_caller *who,
-                              const struct hf_subscription_new *wanted, int64_t revision,
+                              const struct hf_subscription_spec *wanted, int64_t revision,
                               struct hf_subscriptions *subscriptions, struct hf_err *err)
 {
     struct mutation m = { .who = who,

@@ -44,7 +44,7 @@ static int add_unit(struct sweeping *s, struct hf_ops *ops, const struct hf_wait
     struct hf_env env;
     struct hf_row *row = hf_arena_new(&ops->arena, struct hf_row);
     uint8_t *hash = hf_arena_take(&ops->arena, HF_DIGEST_BYTES);
-    struct hf_new request = {
+    struct hf_work_spec request = {
         .size = sizeof request,
         .source = HF_SOURCE_CONTROL,
         .source_id = wait->turn_id,

@@ -19,8 +19,8 @@ struct maker {
 
 int sql_make_row(struct sql_store *store, struct hf_arena *arena,
                  const struct hf_caller *who, struct hf_env *env,
-                 const struct hf_new *request, struct hf_row *ret_row, uint8_t *ret_hash,
-                 struct hf_err *err)
+                 const struct hf_work_spec *request, struct hf_row *ret_row,
+                 uint8_t *ret_hash, struct hf_err *err)
 {
     struct hf_policy policy;
     const char *kind = request->kind ? request->kind : "work";
@@ -29,7 +29,7 @@ int sql_make_row(struct sql_store *store, struct hf_arena *arena,
     if (rc == 0)
         rc = sql_policy(store, arena, request->source, kind, &policy, err);
     if (rc == 0)
-        rc = hf_new_hash(request, who, ret_hash, err);
+        rc = hf_work_spec_hash(request, who, ret_hash, err);
     if (rc == 0)
         rc = sql_new_id(store, env->now, id, err);
     env->policy = &policy;
@@ -452,7 +452,7 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
 }
 
 static int prepare_all(struct creation *c, struct hf_arena *arena,
-                       const struct hf_caller *who, const struct hf_new *news,
+                       const struct hf_caller *who, const struct hf_work_spec *news,
                        struct hf_err *err)
 {
     struct hf_env env;
@@ -479,7 +479,7 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
     return rc;
 }
 
-static int create_all(struct hf_store *base, const struct hf_new *news,
+static int create_all(struct hf_store *base, const struct hf_work_spec *news,
                       const struct creation *wanted, struct hf_err *err)
 {
     struct creation c = *wanted;
@@ -504,7 +504,7 @@ static int create_all(struct hf_store *base, const struct hf_new *news,
 }
 
 int sql_create(struct hf_store *base, const struct hf_caller *who,
-               const struct hf_new *news, size_t n, unsigned flags,
+               const struct hf_work_spec *news, size_t n, unsigned flags,
                struct hf_answer *ret_answer, struct hf_err *err)
 {
     struct creation c = { .store = sql_store_of(base),
@@ -516,7 +516,7 @@ int sql_create(struct hf_store *base, const struct hf_caller *who,
 }
 
 int sql_create_with(struct hf_store *base, const struct hf_caller *who,
-                    const struct hf_new *request, const struct sql_beside *beside,
+                    const struct hf_work_spec *request, const struct sql_beside *beside,
                     struct hf_answer *ret_answer, struct hf_err *err)
 {
     struct creation c = { .store = sql_store_of(base),

@@ -86,8 +86,8 @@ int sql_get(struct hf_store *base, const char *id, struct hf_answer *answer,
     return rc;
 }
 
-int sql_known(struct hf_store *base, const char *tenant, const struct hf_new *request,
-              bool *ret_known, struct hf_err *err)
+int sql_known(struct hf_store *base, const char *tenant,
+              const struct hf_work_spec *request, bool *ret_known, struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);

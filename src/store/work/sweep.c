@@ -93,7 +93,7 @@ static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candida
     hf_json_opt_str(&json, "waiting_ref", one->was.w.waiting_ref);
     hf_json_put_str(&json, "work_id", one->was.w.work_id);
     hf_json_end(&json);
-    struct hf_new request = {
+    struct hf_work_spec request = {
         .size = sizeof request,
         .source = HF_SOURCE_CONTROL,
         .source_id = one->was.w.work_id,
@@ -120,7 +120,7 @@ static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candida
     if (rc == 0)
         rc = sql_new_id(s->store, env.now, id, err);
     if (rc == 0)
-        rc = hf_new_hash(&request, &who, hash, err);
+        rc = hf_work_spec_hash(&request, &who, hash, err);
     if (rc == 0)
         rc = hf_step_create(&ops->arena, &request, id, &who, &env, row, err);
     if (rc == 0)
