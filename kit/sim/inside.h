@@ -277,7 +277,7 @@ struct sim_shadow {
     hf_ms deadline_at, was_deadline_at;
     hf_ms next_retry_at, was_next_retry_at;
     hf_ms due_at;
-    int64_t lease_store, was_lease_store;
+    int64_t lease_incarnation, was_lease_incarnation;
     bool gate_of_limit;
     bool owned, leased, gated, waiting_lane, held, was_abandon_asked, abandon_asked,
         bound;

@@ -189,7 +189,7 @@ CREATE TABLE work_state (
     grace_ms          INTEGER,
     acked_at          INTEGER, -- a person has seen that it ended badly
     lease_ttl_ms      INT,
-    lease_store       INT,
+    lease_incarnation       INT,
     revision          INT NOT NULL DEFAULT 1,
     /*pg vouched           INT NOT NULL DEFAULT 0, -- see work_guard*/
     /*pg status            TEXT NOT NULL,*/

@@ -72,7 +72,8 @@ int sql_item_token(struct hf_answer *answer, struct hf_item *item,
 {
     struct hf_buf buf;
     hf_buf_init(&buf, hf_alloc_system(), 512);
-    int rc = hf_token_write(&buf, row->lease_store, row->w.lease_fence, row->claim_group);
+    int rc = hf_token_write(&buf, row->lease_incarnation, row->w.lease_fence,
+                            row->claim_group);
     item->token = rc ? NULL : hf_answer_text(answer, hf_buf_str(&buf));
     hf_buf_fini(&buf);
     return item->token ? 0 : HF_ENOMEM;

@@ -53,7 +53,7 @@ static int check_token(struct m_call *call, const struct m_row *row,
 {
     if (m_same(row->settled_token, change->token))
         return after_settling(call, row, change);
-    if (!row->nonce || row->lease_store != call->disk->incarnation ||
+    if (!row->nonce || row->lease_incarnation != call->disk->incarnation ||
         !m_same(change->token, m_token(call->disk, row)))
         return no(call, HF_ELEASELOST);
     return 0;
@@ -394,7 +394,8 @@ static int do_resume(struct m_call *call, struct m_row *row, const struct hf_cha
         taker.nonce = fresh;
     }
     if (row->status == HF_STATUS_RUNNING && c->owner && c->nonce &&
-        row->lease_store == call->disk->incarnation && m_same(row->w.owner, c->owner) &&
+        row->lease_incarnation == call->disk->incarnation &&
+        m_same(row->w.owner, c->owner) &&
         m_same(row->w.owner_incarnation, taker.incarnation) &&
         m_same(row->nonce, c->nonce))
         return 1;
@@ -652,7 +653,7 @@ int m_renew_all(struct hf_store *store, const struct hf_caller *who,
         bool fresh = !renew->fresh_within_ms ||
                      active >= call.now - renew->fresh_within_ms;
         if (row->status != HF_STATUS_RUNNING || row->w.session_id ||
-            row->lease_store != call.disk->incarnation ||
+            row->lease_incarnation != call.disk->incarnation ||
             !m_same(row->w.owner, renew->owner) || !fresh ||
             (renew->incarnation && !m_same(row->w.owner_incarnation, renew->incarnation)))
             continue;

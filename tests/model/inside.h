@@ -17,7 +17,7 @@ struct m_row {
     enum hf_source source;
     uint8_t asked[32]; /* digest of the request as typed */
     const char *nonce; /* NULL: no lease */
-    int64_t lease_store;
+    int64_t lease_incarnation;
     hf_ms grace_ms;
     hf_ms check_at; /* on the lease clock */
     const char *settled_token;

@@ -168,7 +168,7 @@ hf_ms m_act_at(const struct m_row *row)
 
 const char *m_token(struct model_disk *disk, const struct m_row *row)
 {
-    return m_say(disk, "hf1.%lld.%lld.%s", (long long)row->lease_store,
+    return m_say(disk, "hf1.%lld.%lld.%s", (long long)row->lease_incarnation,
                  (long long)row->w.lease_fence, row->nonce);
 }
 
@@ -237,7 +237,7 @@ static void release(struct m_row *row)
         row->w.holder = NULL;
     }
     row->nonce = NULL;
-    row->lease_store = 0;
+    row->lease_incarnation = 0;
     row->grace_ms = 0;
     row->check_at = 0;
     row->session_fence = 0;
@@ -292,7 +292,7 @@ void m_acquire(struct m_call *call, struct m_row *row, const struct m_taker *tak
     row->w.owner = m_text(call->disk, taker->owner);
     row->w.owner_incarnation = m_text(call->disk, taker->incarnation);
     row->nonce = m_text(call->disk, taker->nonce);
-    row->lease_store = call->disk->incarnation;
+    row->lease_incarnation = call->disk->incarnation;
     row->grace_ms = policy.grace_ms;
     row->w.lease_ttl_ms = ttl_ms;
     row->w.lease_expires_at = m_later(call->lease_now, row->w.lease_ttl_ms);

@@ -267,7 +267,7 @@ static void in_status(struct world *world, enum hf_status status, char ret_id[64
 static const char *const belonging[HF_STATUS_COUNT] = {
     [HF_STATUS_QUEUED] = "",
     [HF_STATUS_RUNNING] =
-        ", claim_group = 'n', owner = 'x', lease_expires_at = 9, lease_store = 1, "
+        ", claim_group = 'n', owner = 'x', lease_expires_at = 9, lease_incarnation = 1, "
         "attempt_count = attempt_count + 1, lease_fence = lease_fence + 1",
     [HF_STATUS_WAITING_USER] = ", waiting_kind = 'user', waiting_ref = 'r'",
     [HF_STATUS_WAITING_EXTERNAL] = ", waiting_kind = 'external', waiting_ref = 'r'",
@@ -385,7 +385,7 @@ static void a_start_counts_one_attempt_and_one_fence(void **state)
     struct world *world = *state;
     static const char start[] =
         "UPDATE work_state SET status = 'running', claim_group = 'n', owner = 'x', "
-        "lease_expires_at = 9, lease_store = 1";
+        "lease_expires_at = 9, lease_incarnation = 1";
     static const struct {
         const char *counts;
         bool may;
@@ -741,10 +741,11 @@ static void r20_a_unit_is_born_only_as_the_law_says(void **state)
     allowed(world, BORN("queued", "", ""));
     allowed(world, BORN("done", ", finished_at", ", 1"));
     refused(world, BORN("failed", ", finished_at", ", 1"));
-    refused(world, BORN("running",
-                        ", owner, claim_group, lease_fence, lease_store, lease_ttl_ms, "
-                        "lease_expires_at",
-                        ", 'o', 'g', 1, 1, 1000, 5000"));
+    refused(world,
+            BORN("running",
+                 ", owner, claim_group, lease_fence, lease_incarnation, lease_ttl_ms, "
+                 "lease_expires_at",
+                 ", 'o', 'g', 1, 1, 1000, 5000"));
     refused(world, BORN("retry_scheduled", ", next_retry_at", ", 5"));
     refused(world, BORN("waiting_external", ", waiting_kind", ", 'external'"));
 }

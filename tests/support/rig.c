@@ -29,7 +29,7 @@ static void make_running(struct hf_row *row)
     row->w.owner = "ann";
     row->w.owner_incarnation = "i1";
     row->claim_group = "n1";
-    row->lease_store = RIG_STORE;
+    row->lease_incarnation = RIG_STORE;
     row->w.holder = "{\"pid\":1}";
     row->w.lease_ttl_ms = RIG_TTL;
     row->w.lease_expires_at = RIG_LEASE_NOW + RIG_TTL;
@@ -198,7 +198,7 @@ void rig_no_lease(const struct hf_row *row)
     assert_int_equal(row->w.lease_ttl_ms, 0);
     assert_int_equal(row->w.lease_expires_at, 0);
     assert_int_equal(row->lease_check_at, 0);
-    assert_int_equal(row->lease_store, 0);
+    assert_int_equal(row->lease_incarnation, 0);
     assert_int_equal(row->grace_ms, 0);
     assert_int_equal(row->w.lease_fence, 4);
 }

@@ -30,7 +30,7 @@ extern "C" {
 struct hf_dump {
     void *user;
     void (*row)(void *user, const struct hf_work *work, const char *settled_verb,
-                hf_ms lease_check_at, int64_t lease_store);
+                hf_ms lease_check_at, int64_t lease_incarnation);
     void (*event)(void *user, const struct hf_event *event);
 };
 

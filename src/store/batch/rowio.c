@@ -23,7 +23,7 @@ static const struct {
 } more_columns[] = {
     { COL(SEQ), false, offsetof(struct hf_row, seq) },
     { COL(REVISION), false, offsetof(struct hf_row, revision) },
-    { COL(LEASE_STORE), false, offsetof(struct hf_row, lease_store) },
+    { COL(LEASE_INCARNATION), false, offsetof(struct hf_row, lease_incarnation) },
     { COL(GRACE_MS), false, offsetof(struct hf_row, grace_ms) },
     { COL(LEASE_CHECK_AT), false, offsetof(struct hf_row, lease_check_at) },
     { COL(SESSION_FENCE), false, offsetof(struct hf_row, session_fence) },
@@ -185,7 +185,7 @@ static void write_lease(struct hf_ops *ops, const struct hf_row *row)
     hf_ops_text(ops, w->owner_incarnation);
     hf_ops_text(ops, row->claim_group);
     hf_ops_i64(ops, w->lease_fence);
-    hf_ops_i64_opt(ops, row->lease_store);
+    hf_ops_i64_opt(ops, row->lease_incarnation);
     hf_ops_i64_opt(ops, w->lease_ttl_ms);
     if (row->claim_group)
         hf_ops_i64(ops, row->grace_ms);

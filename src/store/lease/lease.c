@@ -38,7 +38,7 @@ static struct hf_lease first_lease(const struct hf_call *row)
         .nonce = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_CLAIM_GROUP),
         .holder = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_HOLDER),
         .fence = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_FENCE),
-        .store = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_STORE),
+        .store = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_INCARNATION),
         .ttl_ms = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_TTL_MS),
         .claimed_at = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_CLAIMED_AT),
         .expires_at = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_EXPIRES_AT),

@@ -92,7 +92,7 @@ int session_read(const struct hf_call *call, size_t i, struct hf_session_row *re
         .nonce = hf_cell_text(call, i, COL(CLAIM_GROUP)),
         .holder = row.s.holder,
         .fence = row.s.lease_fence,
-        .store = hf_cell_i64(call, i, COL(LEASE_STORE)),
+        .store = hf_cell_i64(call, i, COL(LEASE_INCARNATION)),
         .ttl_ms = row.s.lease_ttl_ms,
         .claimed_at = hf_cell_i64(call, i, COL(LEASE_CLAIMED_AT)),
         .expires_at = row.s.lease_expires_at,

@@ -425,7 +425,7 @@ size_t change_begin_lease(struct hf_ops *ops, const struct hf_row *row)
 {
     hf_ops_call(ops, HF_SQL_WORK_RENEW, 1);
     hf_ops_text(ops, row->w.work_id);
-    hf_ops_i64(ops, row->lease_store);
+    hf_ops_i64(ops, row->lease_incarnation);
     hf_ops_i64(ops, row->w.lease_fence);
     hf_ops_text(ops, row->claim_group);
     hf_ops_null(ops);

@@ -81,7 +81,7 @@ static void vouched_row(const struct hf_change *change, const struct hf_token *t
         .source = HF_SOURCE_MANUAL,
         .disposition = HF_DISPOSITION_RERUNNABLE,
         .claim_group = token->nonce,
-        .lease_store = token->store,
+        .lease_incarnation = token->store,
     };
 }
 

@@ -459,7 +459,7 @@ static int dump_rows(const struct hf_call *rows, const struct hf_dump *dump,
         if (rc)
             return rc;
         dump->row(dump->user, &row.w, row.settled_verb, row.lease_check_at,
-                  row.lease_store);
+                  row.lease_incarnation);
     }
     return 0;
 }
