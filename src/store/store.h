@@ -18,7 +18,7 @@ struct policy_set;
 /* The system's random bytes, drawn many at a time: a call into the kernel for each id costs
  * more than the id. A handle does not survive a fork, so no two processes share them. */
 struct sql_random {
-    struct hf_random base;
+    struct hf_random handle;
     pthread_mutex_t lock;
     size_t left;
     uint8_t bytes[512];
@@ -33,7 +33,7 @@ struct sql_secrets {
 };
 
 struct sql_store {
-    struct hf_store base;
+    struct hf_store handle;
     struct hf_sql *sql;
     struct sql_random random;
     const struct hf_plan *plan; /* of its engine */
@@ -166,7 +166,7 @@ int sql_find(struct hf_ops *ops, const char *id, struct hf_row *ret_row,
 hf_ms sql_wall(const struct sql_store *store);
 /* A time of the store's clock, which said `now`, as the caller's clock will show it: a server's
  * may be another. 0 stays 0. */
-hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now);
+hf_ms sql_by_caller(const struct hf_store *handle, hf_ms at, hf_ms now);
 
 /* Pass the token of a row that was just leased to an item. */
 int sql_item_token(struct hf_answer *answer, struct hf_item *item,
@@ -200,7 +200,7 @@ int sql_amnesty(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
                 struct hf_err *err);
 int sql_log(struct hf_store *store, int64_t before, size_t limit, hf_logged *each,
             void *user, struct hf_err *err);
-int sql_stats(struct hf_store *base, const struct hf_caller *who,
+int sql_stats(struct hf_store *handle, const struct hf_caller *who,
               struct hf_stats *ret_stats, struct hf_err *err);
 int sql_sweep(struct hf_store *store, const struct hf_caller *who, size_t limit,
               struct hf_sweep_report *ret_report, struct hf_err *err);

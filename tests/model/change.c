@@ -385,10 +385,10 @@ static int do_resume(struct m_call *call, struct m_row *row, const struct hf_cha
     struct m_taker taker = { c->owner, c->incarnation, c->nonce, c->ttl_ms, 0 };
     const char *ref = row->w.waiting_ref;
     if (c->owner && !taker.incarnation)
-        taker.incarnation = call->m->base.incarnation;
+        taker.incarnation = call->m->handle.incarnation;
     char fresh[HF_NONCE_TEXT];
     if (c->owner && !c->nonce) {
-        int rc = hf_nonce(call->m->base.random, fresh, call->err);
+        int rc = hf_nonce(call->m->handle.random, fresh, call->err);
         if (rc)
             return rc;
         taker.nonce = fresh;

@@ -199,7 +199,8 @@ int m_create_one(struct m_call *call, const struct hf_work_spec *request,
     if (row)
         return 0;
     char id[HF_UUID_TEXT];
-    int rc = hf_uuid7(call->now, &call->m->uuid_seq, call->m->base.random, id, call->err);
+    int rc = hf_uuid7(call->now, &call->m->uuid_seq, call->m->handle.random, id,
+                      call->err);
     if (rc)
         return rc;
     row = m_add(call->disk->rows);

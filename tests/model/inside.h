@@ -202,7 +202,7 @@ struct model_disk {
 };
 
 struct model {
-    struct hf_store base;
+    struct hf_store handle;
     struct model_disk *disk;
     uint64_t uuid_seq;
 };

@@ -461,10 +461,10 @@ int model_open(struct model_disk *disk, const struct hf_store_options *options,
         return hf_fail_plain(err, HF_ENOMEM);
     const struct hf_clock *clock = options->clock;
     m->disk = disk;
-    m->base = (struct hf_store){ .methods = &methods,
-                                 .alloc = options->alloc,
-                                 .clock = clock,
-                                 .random = options->random };
+    m->handle = (struct hf_store){ .methods = &methods,
+                                   .alloc = options->alloc,
+                                   .clock = clock,
+                                   .random = options->random };
     uint64_t seq = 0;
     char id[HF_UUID_TEXT];
     int rc = hf_uuid7(clock->wall_ms(clock->user), &seq, options->random, id, err);
@@ -472,10 +472,10 @@ int model_open(struct model_disk *disk, const struct hf_store_options *options,
         free(m);
         return rc;
     }
-    memcpy(m->base.incarnation, id, sizeof(id));
+    memcpy(m->handle.incarnation, id, sizeof(id));
     if (!disk->used) /* at the first open it starts at wall time */
         disk->lease_offset_ms = clock->wall_ms(clock->user) - clock->mono_ms(clock->user);
     disk->used = true;
-    *ret_store = &m->base;
+    *ret_store = &m->handle;
     return 0;
 }

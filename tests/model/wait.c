@@ -454,7 +454,7 @@ static const char *fresh(struct m_call *call)
     char nonce[HF_NONCE_TEXT];
     if (call->who->operation_id)
         return call->who->operation_id;
-    if (hf_nonce(call->m->base.random, nonce, NULL))
+    if (hf_nonce(call->m->handle.random, nonce, NULL))
         abort();
     return m_text(call->disk, nonce);
 }

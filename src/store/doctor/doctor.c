@@ -42,7 +42,7 @@ void doctor_tell(struct doctor_finder *finder, bool bad, const char *what,
 int doctor_ask(struct doctor_finder *finder, struct hf_ops *ops, enum hf_sql_id statement,
                struct hf_err *err)
 {
-    hf_ops_init(ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    hf_ops_init(ops, sql_store_of(finder->handle)->sql, finder->handle->alloc);
     hf_ops_call(ops, statement, HF_ANY_COUNT);
     return hf_ops_read(ops, err);
 }
@@ -184,8 +184,8 @@ static int check_disk(struct doctor_finder *finder, struct hf_err *err)
 {
     char *facts = NULL;
     struct json_t *json = NULL;
-    const struct hf_alloc *alloc = finder->base->alloc;
-    int rc = finder->base->methods->facts(finder->base, &facts, err);
+    const struct hf_alloc *alloc = finder->handle->alloc;
+    int rc = finder->handle->methods->facts(finder->handle, &facts, err);
     if (rc == 0)
         rc = hf_json_parse((struct hf_span){ facts, strlen(facts) }, FACTS_BYTES, "facts",
                            &json, err);
@@ -212,7 +212,7 @@ static int next_stretch(struct doctor_finder *finder, struct stretch *stretch,
                         struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    hf_ops_init(&ops, sql_store_of(finder->handle)->sql, finder->handle->alloc);
     hf_ops_call(&ops, HF_SQL_DOCTOR_PAGE, 1);
     hf_ops_i64(&ops, stretch->last);
     hf_ops_i64(&ops, UNITS_AT_A_TIME);
@@ -264,7 +264,7 @@ static int fold_stretch(struct doctor_finder *finder, const struct stretch *stre
 {
     static const enum hf_sql_id asked[] = { HF_SQL_DOCTOR_CHAINS, HF_SQL_DOCTOR_EVENTS };
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    hf_ops_init(&ops, sql_store_of(finder->handle)->sql, finder->handle->alloc);
     for (size_t i = 0; i < 2; i++) {
         hf_ops_call(&ops, asked[i], HF_ANY_COUNT);
         hf_ops_i64(&ops, stretch->after);
@@ -305,7 +305,7 @@ static int fold_all(struct doctor_finder *finder, const char *edges, struct hf_e
 static int check_chains(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_buf edges;
-    hf_buf_init(&edges, finder->base->alloc, 16384);
+    hf_buf_init(&edges, finder->handle->alloc, 16384);
     put_edges(&edges);
     int rc = hf_buf_state(&edges);
     rc = rc ? hf_fail_plain(err, rc) : fold_all(finder, hf_buf_str(&edges), err);
@@ -318,7 +318,7 @@ static int check_chains(struct doctor_finder *finder, struct hf_err *err)
 static int check_record(struct doctor_finder *finder, const char *id, struct hf_err *err)
 {
     char *stored = NULL, *folded = NULL;
-    int rc = sql_process_records(finder->base, id, &stored, &folded, err);
+    int rc = sql_process_records(finder->handle, id, &stored, &folded, err);
     if (rc == 0 && !hf_same(stored, folded)) {
         doctor_say(finder, id);
         doctor_say(finder, ": the process is not what its events say");
@@ -326,8 +326,8 @@ static int check_record(struct doctor_finder *finder, const char *id, struct hf_
                     "the file was changed around the guards: " RESTORE);
     }
     if (rc == 0) {
-        hf_text_free(finder->base, stored);
-        hf_text_free(finder->base, folded);
+        hf_text_free(finder->handle, stored);
+        hf_text_free(finder->handle, folded);
     }
     return rc == HF_ENOTFOUND ? 0 : rc;
 }
@@ -439,11 +439,11 @@ static int fail_unreached(struct doctor_finder *finder, size_t from, int rc,
                    hf_buf_str(&finder->detail));
 }
 
-int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err *err)
+int sql_check(struct hf_store *handle, hf_found *found, void *user, struct hf_err *err)
 {
-    struct doctor_finder finder = { .base = base, .found = found, .user = user };
+    struct doctor_finder finder = { .handle = handle, .found = found, .user = user };
     int rc = 0;
-    hf_buf_init(&finder.detail, base->alloc, 1024);
+    hf_buf_init(&finder.detail, handle->alloc, 1024);
     for (size_t i = 0; rc == 0 && i < CHECKS; i++) {
         struct hf_err why = { 0 };
         rc = checks[i].run(&finder, &why);
@@ -458,11 +458,11 @@ int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err 
     return rc;
 }
 
-int sql_check_quickly(struct hf_store *base, hf_found *found, void *user,
+int sql_check_quickly(struct hf_store *handle, hf_found *found, void *user,
                       struct hf_err *err)
 {
-    struct doctor_finder finder = { .base = base, .found = found, .user = user };
-    hf_buf_init(&finder.detail, base->alloc, 1024);
+    struct doctor_finder finder = { .handle = handle, .found = found, .user = user };
+    hf_buf_init(&finder.detail, handle->alloc, 1024);
     int rc = check_schema(&finder, err);
     if (rc == 0)
         rc = check_disk(&finder, err);

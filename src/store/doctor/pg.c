@@ -246,7 +246,7 @@ static int check_feed(struct doctor_finder *finder, struct hf_err *err)
 /* Due times are the server's; a worker whose clock is another shows them wrong. */
 static int check_skew(struct doctor_finder *finder, struct hf_err *err)
 {
-    const struct hf_clock *clock = finder->base->clock;
+    const struct hf_clock *clock = finder->handle->clock;
     struct hf_ops ops;
     hf_ms before = clock->wall_ms(clock->user);
     int rc = doctor_ask(finder, &ops, HF_SQL_COPY_LOOK, err);
@@ -271,21 +271,21 @@ static int check_skew(struct doctor_finder *finder, struct hf_err *err)
 
 /* The caller that waits makes the driver listen, which then tries whether it hears
  * itself; with that every caller is woken. */
-static void try_bell(struct hf_store *base, hf_ms ms)
+static void try_bell(struct hf_store *handle, hf_ms ms)
 {
     uint32_t topic = hf_topic_of_end("");
-    uint32_t seen = base->methods->bell_seen(base, topic);
-    hf_ms end = base->clock->mono_ms(base->clock->user) + ms;
-    for (hf_ms left = ms; left > 0 && base->methods->bell_seen(base, topic) == seen;
-         left = end - base->clock->mono_ms(base->clock->user))
-        (void)base->methods->bell_wait(base, topic, seen, left);
+    uint32_t seen = handle->methods->bell_seen(handle, topic);
+    hf_ms end = handle->clock->mono_ms(handle->clock->user) + ms;
+    for (hf_ms left = ms; left > 0 && handle->methods->bell_seen(handle, topic) == seen;
+         left = end - handle->clock->mono_ms(handle->clock->user))
+        (void)handle->methods->bell_wait(handle, topic, seen, left);
 }
 
 /* What the driver knows, as JSON. The caller frees *ret_text and *ret_json in any case. */
-static int read_facts(struct hf_store *base, char **ret_text, struct json_t **ret_json,
+static int read_facts(struct hf_store *handle, char **ret_text, struct json_t **ret_json,
                       struct hf_err *err)
 {
-    int rc = base->methods->facts(base, ret_text, err);
+    int rc = handle->methods->facts(handle, ret_text, err);
     struct hf_span text = { *ret_text, rc == 0 ? strlen(*ret_text) : 0 };
     return rc ? rc : hf_json_parse(text, FACTS_BYTES, "facts", ret_json, err);
 }
@@ -311,9 +311,9 @@ static int ask_bell(struct doctor_finder *finder, hf_ms ms, struct hf_err *err)
 {
     char *facts = NULL;
     struct json_t *json = NULL;
-    const struct hf_alloc *alloc = finder->base->alloc;
-    try_bell(finder->base, ms);
-    int rc = read_facts(finder->base, &facts, &json, err);
+    const struct hf_alloc *alloc = finder->handle->alloc;
+    try_bell(finder->handle, ms);
+    int rc = read_facts(finder->handle, &facts, &json, err);
     if (rc == 0)
         tell_bell(finder, hf_json_as_text(hf_json_member(json, "bell")),
                   hf_json_as_text(hf_json_member(json, "pooler")));
@@ -332,8 +332,8 @@ static int check_bell_quickly(struct doctor_finder *finder, struct hf_err *err)
 {
     char *facts = NULL;
     struct json_t *json = NULL;
-    const struct hf_alloc *alloc = finder->base->alloc;
-    int rc = read_facts(finder->base, &facts, &json, err);
+    const struct hf_alloc *alloc = finder->handle->alloc;
+    int rc = read_facts(finder->handle, &facts, &json, err);
     const char *pooler = rc == 0 ? hf_json_as_text(hf_json_member(json, "pooler")) : NULL;
     bool pooled = pooler && !hf_same(pooler, "none");
     hf_json_free(json);
@@ -345,7 +345,7 @@ static int run_all(int (*const *checks)(struct doctor_finder *, struct hf_err *)
                    size_t count, struct doctor_finder *finder, struct hf_err *err)
 {
     int rc = 0;
-    if (!hf_same(sql_store_of(finder->base)->sql->methods->name, "postgres"))
+    if (!hf_same(sql_store_of(finder->handle)->sql->methods->name, "postgres"))
         return 0;
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = checks[i](finder, err);

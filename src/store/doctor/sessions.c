@@ -30,7 +30,7 @@ static int fold(struct doctor_finder *finder, const char *id, struct hf_err *err
     int rc = 0;
     do {
         struct hf_session_answer *answer = NULL;
-        rc = hf_session_load(finder->base, &page, &answer, err);
+        rc = hf_session_load(finder->handle, &page, &answer, err);
         if (rc == 0 && page.from_ordinal == 0) {
             page.head_revision = answer->sessions[0].head_revision;
             page.record_count = answer->sessions[0].record_count;
@@ -52,7 +52,7 @@ int doctor_sessions(struct doctor_finder *finder, struct hf_err *err)
     int rc = check_rows(finder, err);
     do {
         struct hf_ops ops;
-        hf_ops_init(&ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+        hf_ops_init(&ops, sql_store_of(finder->handle)->sql, finder->handle->alloc);
         hf_ops_call(&ops, HF_SQL_DOCTOR_SESSION_IDS, HF_ANY_COUNT);
         hf_ops_i64(&ops, after);
         rc = rc ? rc : hf_ops_read(&ops, err);

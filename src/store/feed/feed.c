@@ -89,7 +89,7 @@ static const char *write_cursor(struct hf_feed *feed, const struct cursor *curso
 /* ---- where to begin ------------------------------------------------------------------ */
 
 struct reading {
-    struct hf_store *base;
+    struct hf_store *handle;
     const struct hf_feed_query *query;
     const char *tenant; /* NULL: all */
     bool given;         /* a cursor, and not a word */
@@ -120,7 +120,7 @@ static int read_facts(const struct reading *r, struct facts *ret_facts,
                       struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(r->base)->sql, r->base->alloc);
+    hf_ops_init(&ops, sql_store_of(r->handle)->sql, r->handle->alloc);
     hf_ops_call(&ops, HF_SQL_FEED_FACTS, 1);
     hf_ops_i64(&ops, r->asked_of);
     int rc = hf_ops_read(&ops, err);
@@ -258,7 +258,7 @@ static int page(struct reading *r, struct hf_feed *feed, struct hf_err *err)
         rc = settle_history(r, &facts, err);
     if (rc)
         return rc;
-    hf_ops_init(&ops, sql_store_of(r->base)->sql, r->base->alloc);
+    hf_ops_init(&ops, sql_store_of(r->handle)->sql, r->handle->alloc);
     rc = read_page(r, &ops, err);
     if (rc == 0) {
         facts = facts_of(hf_ops_result(&ops, 2));
@@ -274,12 +274,12 @@ static int page(struct reading *r, struct hf_feed *feed, struct hf_err *err)
     return rc;
 }
 
-int sql_feed(struct hf_store *base, const struct hf_caller *who,
+int sql_feed(struct hf_store *handle, const struct hf_caller *who,
              const struct hf_feed_query *query, struct hf_feed *feed, struct hf_err *err)
 {
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
-        struct reading r = { .base = base,
+        struct reading r = { .handle = handle,
                              .query = query,
                              .tenant = who->tenant[0] ? who->tenant : NULL,
                              .given = query->after && !hf_same(query->after, "end"),

@@ -4,12 +4,12 @@
 #include "store/batch/gates.h"
 #include "store/store.h"
 
-int sql_limit_set(struct hf_store *base, const char *name, const struct hf_limit *limit,
+int sql_limit_set(struct hf_store *handle, const char *name, const struct hf_limit *limit,
                   struct hf_err *err)
 {
-    struct sql_store *store = sql_store_of(base);
+    struct sql_store *store = sql_store_of(handle);
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, base->alloc);
+    hf_ops_init(&ops, store->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_LIMIT_WRITE, 1);
     hf_ops_text(&ops, name);
     hf_ops_i64_opt(&ops, limit->max_running);
@@ -34,11 +34,11 @@ static void split(char *name, struct hf_limit_state *state)
     state->limit.name = name;
 }
 
-int sql_limit_list(struct hf_store *base, hf_each_limit *each, void *user,
+int sql_limit_list(struct hf_store *handle, hf_each_limit *each, void *user,
                    struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_LIMIT_LIST, HF_ANY_COUNT);
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {

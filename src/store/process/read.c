@@ -74,7 +74,7 @@ static const char *observers_of(struct hf_ops *ops, size_t call)
 static int gone(struct sql_store *store, const char *id, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_PROCESS_WAS, HF_ANY_COUNT);
     hf_ops_text(&ops, id);
     int rc = hf_ops_read(&ops, err);
@@ -134,7 +134,7 @@ int sql_process_find(struct sql_store *store, struct hf_ops *ops, const char *id
 {
     struct hf_ops find;
     const char *full = NULL;
-    hf_ops_init(&find, store->sql, store->base.alloc);
+    hf_ops_init(&find, store->sql, store->handle.alloc);
     int rc = full_id(store, &find, id, &full, err);
     hf_ops_reset(ops);
     if (rc == 0) {
@@ -153,7 +153,7 @@ static int show_page(struct sql_store *store, const struct hf_call *rows, size_t
 {
     struct hf_ops ops;
     int rc = 0;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     for (size_t i = 0; i < count; i++)
         add_observers(&ops, hf_row_id(rows, i));
     if (count > 0)
@@ -196,7 +196,7 @@ static int read_range(struct sql_store *store, const struct hf_process_filter *f
     int rc = filter->after
                  ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err)
                  : 0;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     hf_ops_call(&ops,
                 filter->newest ? HF_SQL_PROCESS_WINDOW_NEWEST : HF_SQL_PROCESS_WINDOW, 1);
     hf_ops_i64(&ops, after);
@@ -212,17 +212,17 @@ static int read_range(struct sql_store *store, const struct hf_process_filter *f
     return rc;
 }
 
-int sql_process_list(struct hf_store *base, const struct hf_caller *who,
+int sql_process_list(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_process_filter *filter,
                      struct hf_processes *processes, struct hf_err *err)
 {
-    struct sql_store *store = sql_store_of(base);
+    struct sql_store *store = sql_store_of(handle);
     struct hf_ops find, ops;
     const char *id = NULL;
     int64_t range[2] = { 0 };
     bool goes_on = false;
-    hf_ops_init(&find, store->sql, base->alloc);
-    hf_ops_init(&ops, store->sql, base->alloc);
+    hf_ops_init(&find, store->sql, handle->alloc);
+    hf_ops_init(&ops, store->sql, handle->alloc);
     int rc = filter->id ? full_id(store, &find, filter->id, &id, err) : 0;
     if (rc == 0)
         rc = read_range(store, filter, range, &goes_on, err);
@@ -240,10 +240,10 @@ int sql_process_list(struct hf_store *base, const struct hf_caller *who,
         size_t count = more ? filter->limit : rows->out_count;
         rc = show_page(store, rows, count, filter->brief, processes, err);
         if (rc == 0 && (more || rows->full))
-            rc = set_next(processes, base->alloc,
+            rc = set_next(processes, handle->alloc,
                           hf_cell_i64(rows, count - 1, HF_COL_PROCESS_LIST_SEQ));
         else if (rc == 0 && goes_on && !id)
-            rc = set_next(processes, base->alloc, range[1]);
+            rc = set_next(processes, handle->alloc, range[1]);
     }
     hf_ops_fini(&ops);
     hf_ops_fini(&find);
@@ -301,16 +301,16 @@ static int read_both(struct hf_ops *ops, const char *id, struct hf_process *ret_
     return rc ? rc : fold_all(hf_ops_result(ops, trail), fold, err);
 }
 
-int sql_process_records(struct hf_store *base, const char *id, char **ret_stored,
+int sql_process_records(struct hf_store *handle, const char *id, char **ret_stored,
                         char **ret_folded, struct hf_err *err)
 {
-    struct sql_store *store = sql_store_of(base);
+    struct sql_store *store = sql_store_of(handle);
     struct hf_ops find, ops;
     struct hf_process process;
     struct hf_fold fold;
     const char *full = NULL;
-    hf_ops_init(&find, store->sql, base->alloc);
-    hf_ops_init(&ops, store->sql, base->alloc);
+    hf_ops_init(&find, store->sql, handle->alloc);
+    hf_ops_init(&ops, store->sql, handle->alloc);
     hf_fold_begin(&fold, &find.arena);
     int rc = full_id(store, &find, id, &full, err);
     if (rc == 0)
@@ -318,7 +318,7 @@ int sql_process_records(struct hf_store *base, const char *id, char **ret_stored
     if (rc == 0) {
         const char *const texts[2] = { hf_process_record(&find.arena, &process),
                                        hf_process_record(&find.arena, &fold.process) };
-        if (give(base->alloc, texts, (char **[2]){ ret_stored, ret_folded }))
+        if (give(handle->alloc, texts, (char **[2]){ ret_stored, ret_folded }))
             rc = hf_fail_plain(err, HF_ENOMEM);
     }
     hf_ops_fini(&ops);

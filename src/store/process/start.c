@@ -97,11 +97,11 @@ static int fill_facts(struct registration *e, struct hf_arena *arena, struct hf_
     return sql_facts_fill(arena, &e->facts, err);
 }
 
-int sql_process_register(struct hf_store *base, const struct hf_caller *who,
+int sql_process_register(struct hf_store *handle, const struct hf_caller *who,
                          const struct hf_process_spec *request, struct hf_answer *answer,
                          struct hf_err *err)
 {
-    struct registration e = { .store = sql_store_of(base),
+    struct registration e = { .store = sql_store_of(handle),
                               .who = who,
                               .request = request };
     struct hf_arena arena;
@@ -110,12 +110,12 @@ int sql_process_register(struct hf_store *base, const struct hf_caller *who,
     struct hf_work_spec work = *request->work;
     if (!work.kind)
         work.kind = KIND;
-    hf_arena_init(&arena, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
     int rc = fill_facts(&e, &arena, err);
     if (rc == 0 && hash_facts(&e, hash))
         rc = hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0)
-        rc = sql_create_with(base, who, &work, &beside, answer, err);
+        rc = sql_create_with(handle, who, &work, &beside, answer, err);
     hf_arena_fini(&arena);
     return rc;
 }

@@ -333,11 +333,11 @@ static int one_batch(struct pass *pass, struct hf_err *err)
     return rc;
 }
 
-int sql_schedule_pass(struct hf_store *base, const struct hf_caller *who,
+int sql_schedule_pass(struct hf_store *handle, const struct hf_caller *who,
                       struct hf_schedule_report *ret_report, struct hf_err *err)
 {
     struct pass pass = { 0 };
-    schedule_begin(&pass.call, base, who);
+    schedule_begin(&pass.call, handle, who);
     int rc = one_batch(&pass, err);
     if (rc == 0) {
         add_up(&pass);

@@ -124,13 +124,13 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
     return rc ? rc : show(hf_ops_result(ops, read_back), true, answer, err);
 }
 
-int sql_schedule_run_now(struct hf_store *base, const struct hf_caller *who,
+int sql_schedule_run_now(struct hf_store *handle, const struct hf_caller *who,
                          const char *name, struct hf_answer *answer, struct hf_err *err)
 {
     struct schedule_call call;
-    schedule_begin(&call, base, who);
+    schedule_begin(&call, handle, who);
     const char *run_id = NULL;
-    int rc = manual_id(&call, base->clock->wall_ms(base->clock->user), &run_id, err);
+    int rc = manual_id(&call, handle->clock->wall_ms(handle->clock->user), &run_id, err);
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
         rc = trigger_once(&call, run_id, name, answer, err);

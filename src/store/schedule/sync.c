@@ -148,12 +148,12 @@ static int sync_once(struct sync *sync, struct hf_err *err)
                : 0;
 }
 
-int sql_schedule_sync(struct hf_store *base, const struct hf_caller *who,
+int sql_schedule_sync(struct hf_store *handle, const struct hf_caller *who,
                       const struct hf_schedule_set *set,
                       struct hf_sync_report *ret_report, struct hf_err *err)
 {
     struct sync sync = { .set = set };
-    schedule_begin(&sync.call, base, who);
+    schedule_begin(&sync.call, handle, who);
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = sync_once(&sync, err);

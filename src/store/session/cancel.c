@@ -18,7 +18,7 @@ static int make_gate(struct cancelling *c, struct hf_arena *arena, struct hf_err
 {
     struct hf_buf text;
     struct hf_json json;
-    int rc = hf_nonce(c->store->base.random, c->nonce, err);
+    int rc = hf_nonce(c->store->handle.random, c->nonce, err);
     if (rc)
         return rc;
     hf_buf_init(&text, arena->alloc, 8192);
@@ -109,7 +109,7 @@ static int cancel_once(const struct cancelling *c, enum hf_turn_cancel *ret_answ
 {
     struct hf_ops ops;
     struct session_facts facts;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     size_t seen = add_calls(c, &ops);
     int rc = hf_ops_write(&ops, err);
     if (rc == 0 && hf_ops_result(&ops, seen)->out_count > 0)
@@ -127,13 +127,15 @@ static int cancel_once(const struct cancelling *c, enum hf_turn_cancel *ret_answ
     return rc;
 }
 
-int sql_session_cancel_turn(struct hf_store *base, const struct hf_caller *who,
+int sql_session_cancel_turn(struct hf_store *handle, const struct hf_caller *who,
                             const struct hf_session_cancel *request,
                             enum hf_turn_cancel *ret_answer, struct hf_err *err)
 {
-    struct cancelling c = { .store = sql_store_of(base), .who = who, .request = request };
+    struct cancelling c = { .store = sql_store_of(handle),
+                            .who = who,
+                            .request = request };
     struct hf_arena arena;
-    hf_arena_init(&arena, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
     int rc = make_gate(&c, &arena, err);
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)

@@ -85,7 +85,7 @@ static int answer_found(const struct hf_ops *ops, const struct hf_session_spec *
     return 0;
 }
 
-int sql_session_create(struct hf_store *base, const struct hf_caller *who,
+int sql_session_create(struct hf_store *handle, const struct hf_caller *who,
                        const struct hf_session_spec *request,
                        struct hf_session_answer *answer, struct hf_err *err)
 {
@@ -93,7 +93,7 @@ int sql_session_create(struct hf_store *base, const struct hf_caller *who,
     struct hf_ops ops;
     if (request_hash(who, request, hash))
         return hf_fail_plain(err, HF_ENOMEM);
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     add_calls(&ops, who, request, hash);
     int rc = hf_ops_write(&ops, err);
     if (rc == 0)

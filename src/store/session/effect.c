@@ -148,11 +148,11 @@ int session_effects_show(struct hf_session_answer *answer, const struct hf_call 
     return 0;
 }
 
-int sql_session_blob_put(struct hf_store *base, const uint8_t hash[32],
+int sql_session_blob_put(struct hf_store *handle, const uint8_t hash[32],
                          struct hf_span bytes, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_BLOBS_ADD, HF_ANY_COUNT);
     hf_ops_bytes(&ops, hash, 32);
     hf_ops_bytes(&ops, bytes.at, bytes.len);
@@ -161,11 +161,11 @@ int sql_session_blob_put(struct hf_store *base, const uint8_t hash[32],
     return rc;
 }
 
-int sql_session_blob(struct hf_store *base, const uint8_t hash[32],
+int sql_session_blob(struct hf_store *handle, const uint8_t hash[32],
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_BLOB_GET, HF_ANY_COUNT);
     hf_ops_bytes(&ops, hash, 32);
     int rc = hf_ops_read(&ops, err);
@@ -241,14 +241,14 @@ static int show_unknown(struct hf_session_answer *answer, const struct hf_call *
     return 0;
 }
 
-int sql_session_unknown(struct hf_store *base, const struct hf_caller *who,
+int sql_session_unknown(struct hf_store *handle, const struct hf_caller *who,
                         const char *after, size_t limit, struct hf_session_answer *answer,
                         struct hf_err *err)
 {
     struct hf_ops ops;
     int64_t turn = 0;
     const char *key = NULL;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = read_cursor(&ops.arena, after, &turn, &key, err);
     if (rc == 0) {
         hf_ops_call(&ops, HF_SQL_EFFECTS_UNKNOWN, HF_ANY_COUNT);
@@ -262,7 +262,7 @@ int sql_session_unknown(struct hf_store *base, const struct hf_caller *who,
     if (rc == 0)
         rc = show_unknown(answer, found, err);
     if (rc == 0 && found->out_count == limit)
-        rc = show_cursor(answer, found, base->alloc, err);
+        rc = show_cursor(answer, found, handle->alloc, err);
     hf_ops_fini(&ops);
     return rc;
 }

@@ -38,11 +38,11 @@ static int show_head(struct hf_session_answer *answer, const char *session_id,
     return session_chain_read(hf_cell(found, 0, HEAD(CHAIN)), s->chain, err);
 }
 
-int sql_session_head(struct hf_store *base, const char *session_id,
+int sql_session_head(struct hf_store *handle, const char *session_id,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_HEAD, HF_ANY_COUNT);
     hf_ops_text(&ops, session_id);
     int rc = hf_ops_read(&ops, err);
@@ -55,7 +55,7 @@ int sql_session_head(struct hf_store *base, const char *session_id,
 }
 
 /* The keys after which a page begins, and with which it ends at the latest. */
-static int list_range(struct hf_store *base, const struct hf_session_filter *filter,
+static int list_range(struct hf_store *handle, const struct hf_session_filter *filter,
                       int64_t ret_range[2], bool *ret_more, struct hf_err *err)
 {
     struct hf_ops ops;
@@ -63,7 +63,7 @@ static int list_range(struct hf_store *base, const struct hf_session_filter *fil
     int rc = filter->after
                  ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err)
                  : 0;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops,
                 filter->newest ? HF_SQL_SESSION_WINDOW_NEWEST : HF_SQL_SESSION_WINDOW, 1);
     hf_ops_i64(&ops, after);
@@ -90,17 +90,17 @@ static int list_next(struct hf_session_answer *answer, const struct hf_alloc *al
     return answer->next ? 0 : hf_fail_plain(err, HF_ENOMEM);
 }
 
-int sql_session_list(struct hf_store *base, const struct hf_caller *who,
+int sql_session_list(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_session_filter *filter,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
     int64_t range[2] = { 0 };
     bool goes_on = false;
-    int rc = list_range(base, filter, range, &goes_on, err);
+    int rc = list_range(handle, filter, range, &goes_on, err);
     if (rc)
         return rc;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, filter->newest ? HF_SQL_SESSION_LIST_NEWEST : HF_SQL_SESSION_LIST,
                 HF_ANY_COUNT);
     hf_ops_i64(&ops, range[0]);
@@ -117,20 +117,20 @@ int sql_session_list(struct hf_store *base, const struct hf_caller *who,
         rc = session_show(answer, found, found->out_count, err);
     if (rc == 0 && (found->full || found->out_count == filter->limit))
         rc = list_next(
-            answer, base->alloc,
+            answer, handle->alloc,
             hf_cell_i64(found, found->out_count - 1, HF_COL_SESSION_LIST_SESSION_KEY),
             err);
     else if (rc == 0 && goes_on)
-        rc = list_next(answer, base->alloc, range[1], err);
+        rc = list_next(answer, handle->alloc, range[1], err);
     hf_ops_fini(&ops);
     return rc;
 }
 
-int sql_session_inputs(struct hf_store *base, const char *session_id, const char *after,
+int sql_session_inputs(struct hf_store *handle, const char *session_id, const char *after,
                        size_t limit, struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_GET, HF_ANY_COUNT);
     hf_ops_text(&ops, session_id);
     hf_ops_call(&ops, HF_SQL_SESSION_INPUTS, HF_ANY_COUNT);
@@ -437,11 +437,11 @@ int session_load_show(const struct hf_session_load *request, struct hf_ops *ops,
     return rc;
 }
 
-int sql_session_load(struct hf_store *base, const struct hf_session_load *request,
+int sql_session_load(struct hf_store *handle, const struct hf_session_load *request,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     struct session_load_reads reads = session_load_add(&ops, request);
     size_t usage = 0;
     if (request->from_ordinal == 0) {
@@ -555,12 +555,12 @@ static int show_turn_effects(struct hf_session_answer *answer,
     return 0;
 }
 
-int sql_session_turn(struct hf_store *base, const char *session_id, const char *name,
+int sql_session_turn(struct hf_store *handle, const char *session_id, const char *name,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
     struct history h = { .answer = answer, .session_id = session_id };
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     add_turn_reads(&ops, session_id, name);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0 && hf_ops_result(&ops, TURN_SESSION)->out_count == 0)
@@ -586,12 +586,12 @@ int sql_session_turn(struct hf_store *base, const char *session_id, const char *
     return rc;
 }
 
-int sql_session_node(struct hf_store *base, const char *session_id, int64_t ordinal,
+int sql_session_node(struct hf_store *handle, const char *session_id, int64_t ordinal,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
     int64_t from = ordinal > 0 ? ordinal - 1 : 0;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_GET, HF_ANY_COUNT);
     hf_ops_text(&ops, session_id);
     hf_ops_call(&ops, HF_SQL_SESSION_NODES, HF_ANY_COUNT);

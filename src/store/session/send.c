@@ -75,14 +75,14 @@ static int answer_found(struct sending *s, const struct hf_call *found,
     return rc;
 }
 
-int sql_session_send(struct hf_store *base, const struct hf_caller *who,
+int sql_session_send(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_session_send *request, struct hf_answer *answer,
                      struct hf_err *err)
 {
-    struct sending s = { .store = sql_store_of(base), .who = who, .request = request };
+    struct sending s = { .store = sql_store_of(handle), .who = who, .request = request };
     struct session_facts facts;
     struct hf_ops ops;
-    hf_ops_init(&ops, s.store->sql, base->alloc);
+    hf_ops_init(&ops, s.store->sql, handle->alloc);
     int rc = make_row(&s, &ops.arena, err);
     size_t found = rc == 0 ? add_calls(&s, &ops) : 0;
     if (rc == 0)

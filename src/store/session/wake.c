@@ -8,7 +8,7 @@ static int is_known(struct sql_store *store, const char *session_id, bool *ret_k
                     struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_KNOWN, HF_ANY_COUNT);
     hf_ops_text(&ops, session_id);
     int rc = hf_ops_read(&ops, err);

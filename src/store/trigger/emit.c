@@ -297,13 +297,13 @@ static int write_all(struct emit *e, struct hf_err *err)
 
 /* ---- answers ----------------------------------------------------------------------- */
 
-int sql_trigger_deliveries(struct hf_store *base, const struct hf_caller *who,
+int sql_trigger_deliveries(struct hf_store *handle, const struct hf_caller *who,
                            const char *occurrence_id, struct hf_emission *emission,
                            struct hf_err *err)
 {
     (void)who; /* an occurrence's id is its tenant's already */
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_OCCURRENCE_GET, HF_ANY_COUNT);
     hf_ops_text(&ops, occurrence_id);
     hf_ops_call(&ops, HF_SQL_DELIVERY_LIST, HF_ANY_COUNT);
@@ -353,7 +353,7 @@ static int attempt(struct emit *e, struct hf_emission *emission, struct hf_err *
     if (rc)
         return rc;
     if (e->exists)
-        return sql_trigger_deliveries(&e->store->base, e->who, e->id, emission, err);
+        return sql_trigger_deliveries(&e->store->handle, e->who, e->id, emission, err);
     rc = prepare_all(e, err);
     if (rc)
         return rc;
@@ -363,19 +363,21 @@ static int attempt(struct emit *e, struct hf_emission *emission, struct hf_err *
     return rc ? rc : answer_made(e, emission, err);
 }
 
-int sql_trigger_emit(struct hf_store *base, const struct hf_caller *who,
+int sql_trigger_emit(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_occurrence_spec *occurrence,
                      struct hf_emission *emission, struct hf_err *err)
 {
-    struct emit e = { .store = sql_store_of(base), .who = who, .occurrence = occurrence };
+    struct emit e = { .store = sql_store_of(handle),
+                      .who = who,
+                      .occurrence = occurrence };
     int rc = hf_occurrence_id(who->tenant, occurrence, e.id);
     if (rc == 0)
         rc = hf_occurrence_hash(occurrence, e.hash);
     if (rc)
         return hf_fail_plain(err, rc);
-    hf_arena_init(&e.arena, base->alloc);
-    hf_ops_init(&e.look, e.store->sql, base->alloc);
-    hf_ops_init(&e.write, e.store->sql, base->alloc);
+    hf_arena_init(&e.arena, handle->alloc);
+    hf_ops_init(&e.look, e.store->sql, handle->alloc);
+    hf_ops_init(&e.write, e.store->sql, handle->alloc);
     rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = attempt(&e, emission, err);

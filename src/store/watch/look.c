@@ -19,7 +19,7 @@ int watch_show(struct watch_look *look, const struct hf_look_row *seen)
  * left and one more, which says that there are more. */
 static void begin(struct watch_look *look, struct hf_ops *ops, enum hf_sql_id statement)
 {
-    hf_ops_init(ops, sql_store_of(look->base)->sql, look->base->alloc);
+    hf_ops_init(ops, sql_store_of(look->handle)->sql, look->handle->alloc);
     hf_ops_call(ops, statement, HF_ANY_COUNT);
     hf_ops_text(ops, look->tenant);
 }
@@ -300,7 +300,7 @@ static int show_limit(struct watch_look *look, struct hf_ops *ops,
 static int look_limits(struct watch_look *look)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(look->base)->sql, look->base->alloc);
+    hf_ops_init(&ops, sql_store_of(look->handle)->sql, look->handle->alloc);
     hf_ops_call(&ops, HF_SQL_SEEN_LIMITS, HF_ANY_COUNT);
     hf_ops_i64(&ops, HF_LOOK_BOUND);
     int rc = hf_ops_read(&ops, look->err);
@@ -333,7 +333,7 @@ static void found(void *user, const struct hf_finding *finding)
 static int look_store(struct watch_look *look)
 {
     struct trouble trouble = { .look = look };
-    int rc = sql_check_quickly(look->base, found, &trouble, look->err);
+    int rc = sql_check_quickly(look->handle, found, &trouble, look->err);
     return rc ? rc : trouble.rc;
 }
 
@@ -354,10 +354,10 @@ static int (*const looks[HF_NEED_COUNT])(struct watch_look *) = {
     [HF_NEED_STORE] = look_store,
 };
 
-static int sql_look(struct hf_store *base, const struct hf_caller *who,
+static int sql_look(struct hf_store *handle, const struct hf_caller *who,
                     const struct hf_look *asked, int64_t *ret_matched, struct hf_err *err)
 {
-    struct watch_look look = { .base = base,
+    struct watch_look look = { .handle = handle,
                                .asked = asked,
                                .tenant = who->tenant[0] ? who->tenant : NULL,
                                .err = err };

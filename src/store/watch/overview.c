@@ -39,11 +39,11 @@ static struct hf_queue queue_of(const struct hf_call *rows, size_t i, hf_ms now)
     };
 }
 
-int sql_queues(struct hf_store *base, const struct hf_caller *who, hf_each_queue *each,
+int sql_queues(struct hf_store *handle, const struct hf_caller *who, hf_each_queue *each,
                void *user, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_OVERVIEW_QUEUES, HF_ANY_COUNT);
     hf_ops_text(&ops, tenant_of(who));
     hf_ops_i64(&ops, ROWS);
@@ -114,11 +114,12 @@ static void show_holder(const struct hf_call *rows, size_t i, bool twin,
     hf_json_free(json);
 }
 
-int sql_holder_list(struct hf_store *base, const struct hf_caller *who, const char *owner,
-                    hf_each_holder_row *each, void *user, struct hf_err *err)
+int sql_holder_list(struct hf_store *handle, const struct hf_caller *who,
+                    const char *owner, hf_each_holder_row *each, void *user,
+                    struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_OVERVIEW_HOLDERS, HF_ANY_COUNT);
     hf_ops_text(&ops, tenant_of(who));
     hf_ops_text(&ops, owner);
@@ -136,12 +137,12 @@ int sql_holder_list(struct hf_store *base, const struct hf_caller *who, const ch
 
 /* ---- ages -------------------------------------------------------------------------------- */
 
-int sql_ages(struct hf_store *base, const struct hf_caller *who,
+int sql_ages(struct hf_store *handle, const struct hf_caller *who,
              struct hf_age_table *ret_ages, struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_age_table ages = { 0 };
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_OVERVIEW_AGES, HF_ANY_COUNT);
     hf_ops_text(&ops, tenant_of(who));
     hf_ops_call(&ops, HF_SQL_OVERVIEW_LEASES, HF_ANY_COUNT);
@@ -210,14 +211,14 @@ static int show_occurrence(struct hf_arena *arena, const struct hf_call *rows, s
     return rc;
 }
 
-int sql_occurrences(struct hf_store *base, const struct hf_caller *who,
+int sql_occurrences(struct hf_store *handle, const struct hf_caller *who,
                     const struct hf_occurrence_filter *filter, hf_each_occurrence *each,
                     void *user, struct hf_err *err)
 {
     struct hf_ops ops;
     int64_t at = 0;
     const char *id = NULL;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = read_cursor(&ops.arena, filter->after, &at, &id, err);
     hf_ops_call(&ops, HF_SQL_OCCURRENCE_LIST, HF_ANY_COUNT);
     hf_ops_text(&ops, tenant_of(who));

@@ -94,10 +94,10 @@ static int go_on(struct fronts *f)
 int watch_unserved(struct watch_look *look)
 {
     struct fronts f = { .look = look };
-    struct hf_sql *sql = sql_store_of(look->base)->sql;
-    hf_ops_init(&f.queues, sql, look->base->alloc);
-    hf_ops_init(&f.fronts, sql, look->base->alloc);
-    hf_ops_init(&f.served, sql, look->base->alloc);
+    struct hf_sql *sql = sql_store_of(look->handle)->sql;
+    hf_ops_init(&f.queues, sql, look->handle->alloc);
+    hf_ops_init(&f.fronts, sql, look->handle->alloc);
+    hf_ops_init(&f.served, sql, look->handle->alloc);
     int rc = read_fronts(&f);
     if (rc == 0)
         rc = go_on(&f);

@@ -80,7 +80,7 @@ static int begin_read(struct changing *c, struct change_slot *slot)
 {
     slot->ops = hf_arena_new(&c->arena, struct hf_ops);
     if (slot->ops)
-        hf_ops_init(slot->ops, c->store->sql, c->store->base.alloc);
+        hf_ops_init(slot->ops, c->store->sql, c->store->handle.alloc);
     return slot->ops ? 0 : HF_ENOMEM;
 }
 
@@ -152,12 +152,12 @@ static int complete_change(struct changing *c, struct change_slot *slot,
     if (!change->owner)
         return 0;
     if (!change->incarnation)
-        change->incarnation = c->store->base.incarnation;
+        change->incarnation = c->store->handle.incarnation;
     if (!change->nonce) {
         char *nonce = hf_arena_take(&c->arena, HF_NONCE_TEXT);
         if (!nonce)
             return hf_fail_plain(err, HF_ENOMEM);
-        int rc = hf_nonce(c->store->base.random, nonce, err);
+        int rc = hf_nonce(c->store->handle.random, nonce, err);
         if (rc)
             return rc;
         change->nonce = nonce;
@@ -518,8 +518,8 @@ static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *writ
 int change_slowly(struct changing *c, struct hf_err *err)
 {
     struct hf_ops reads, write;
-    hf_ops_init(&reads, c->store->sql, c->store->base.alloc);
-    hf_ops_init(&write, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&reads, c->store->sql, c->store->handle.alloc);
+    hf_ops_init(&write, c->store->sql, c->store->handle.alloc);
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
         rc = change_repeat(c, err);
@@ -548,7 +548,7 @@ static int full_id(struct changing *c, struct change_slot *slot, struct hf_err *
     struct hf_err why;
     struct hf_row row;
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     int rc = sql_find(&ops, slot->own.id, &row, &why);
     if (rc == 0) {
         slot->own.id = hf_arena_text(&c->arena, row.w.work_id);
@@ -586,16 +586,16 @@ static int make_slots(struct changing *c, const struct hf_change *changes,
     return rc;
 }
 
-int sql_change(struct hf_store *base, const struct hf_caller *who,
+int sql_change(struct hf_store *handle, const struct hf_caller *who,
                const struct hf_change *changes, size_t n, unsigned flags,
                struct hf_answer *ret_answer, struct hf_err *err)
 {
-    struct changing c = { .store = sql_store_of(base),
+    struct changing c = { .store = sql_store_of(handle),
                           .who = who,
                           .n = n,
                           .flags = flags,
                           .answer = ret_answer };
-    hf_arena_init(&c.arena, base->alloc);
+    hf_arena_init(&c.arena, handle->alloc);
     int rc = make_slots(&c, changes, err);
     if (rc == 0)
         rc = change_fast(&c, err);

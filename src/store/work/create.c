@@ -110,7 +110,7 @@ static int answer_existing(struct sql_store *store, struct maker *maker, bool br
     struct hf_err why;
     struct hf_ops ops;
     size_t at;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     int rc = find_existing(&ops, &maker->row, &at, &why);
     if (rc == 0) {
         const struct hf_call *call = hf_ops_result(&ops, at);
@@ -351,7 +351,7 @@ static int applied_before(struct creation *c, struct hf_err *err)
     if (content_hash(c, hash))
         return hf_fail_plain(err, HF_ENOMEM);
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     int rc = sql_receipt_find(&ops, c->who, SCOPE, hash, &result, err);
     hf_ops_fini(&ops);
     return rc;
@@ -479,15 +479,15 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
     return rc;
 }
 
-static int create_all(struct hf_store *base, const struct hf_work_spec *news,
+static int create_all(struct hf_store *handle, const struct hf_work_spec *news,
                       const struct creation *wanted, struct hf_err *err)
 {
     struct creation c = *wanted;
     const struct hf_caller *who = c.who;
     struct hf_arena arena;
     struct hf_ops ops;
-    hf_arena_init(&arena, base->alloc);
-    hf_ops_init(&ops, c.store->sql, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
+    hf_ops_init(&ops, c.store->sql, handle->alloc);
     int rc = prepare_all(&c, &arena, who, news, err);
     for (int i = 0; rc == 0 && open_count(&c) > 0; i++) {
         rc = i < HF_TRIES ? applied_before(&c, err) : hf_fail_plain(err, HF_EBUSY);
@@ -503,27 +503,27 @@ static int create_all(struct hf_store *base, const struct hf_work_spec *news,
     return rc;
 }
 
-int sql_create(struct hf_store *base, const struct hf_caller *who,
+int sql_create(struct hf_store *handle, const struct hf_caller *who,
                const struct hf_work_spec *news, size_t n, unsigned flags,
                struct hf_answer *ret_answer, struct hf_err *err)
 {
-    struct creation c = { .store = sql_store_of(base),
+    struct creation c = { .store = sql_store_of(handle),
                           .who = who,
                           .n = n,
                           .flags = flags,
                           .answer = ret_answer };
-    return create_all(base, news, &c, err);
+    return create_all(handle, news, &c, err);
 }
 
-int sql_create_with(struct hf_store *base, const struct hf_caller *who,
+int sql_create_with(struct hf_store *handle, const struct hf_caller *who,
                     const struct hf_work_spec *request, const struct sql_beside *beside,
                     struct hf_answer *ret_answer, struct hf_err *err)
 {
-    struct creation c = { .store = sql_store_of(base),
+    struct creation c = { .store = sql_store_of(handle),
                           .who = who,
                           .n = 1,
                           .flags = HF_ALL_OR_NONE,
                           .answer = ret_answer,
                           .beside = beside };
-    return create_all(base, request, &c, err);
+    return create_all(handle, request, &c, err);
 }

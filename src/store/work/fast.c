@@ -172,7 +172,7 @@ static int settle_fast(struct changing *c, struct hf_err *err)
     struct hf_err why = { 0 };
     bool brief = (c->flags & HF_BRIEF) != 0;
     size_t rows = 0;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     int rc = add_settles(c, &ops, &why) ? 0 : why.code ? why.code : HF_EGUARD;
     if (rc == 0 && !brief)
         rows = add_read_back(c, &ops);
@@ -266,7 +266,7 @@ int change_fast(struct changing *c, struct hf_err *err)
     if (close_out)
         return settle_fast(c, err);
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     int rc = renew_fast(c, &ops, err);
     hf_ops_fini(&ops);
     return rc;

@@ -80,7 +80,7 @@ static int read_limited(struct policy_set *set, const struct hf_call *call,
 
 static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_err *err)
 {
-    const struct hf_alloc *alloc = store->base.alloc;
+    const struct hf_alloc *alloc = store->handle.alloc;
     struct policy_set *set = alloc->realloc(alloc->user, NULL, sizeof *set);
     if (!set)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -118,7 +118,7 @@ static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_
 /* With the lock held. */
 static int current(struct sql_store *store, struct hf_err *err)
 {
-    const struct hf_clock *clock = store->base.clock;
+    const struct hf_clock *clock = store->handle.clock;
     hf_ms now = clock->mono_ms(clock->user);
     if (store->policies && now - store->policies_at < KEEP_MS)
         return 0;
@@ -126,7 +126,7 @@ static int current(struct sql_store *store, struct hf_err *err)
     int rc = load(store, &fresh, err);
     if (rc)
         return rc;
-    free_set(store->base.alloc, store->policies);
+    free_set(store->handle.alloc, store->policies);
     store->policies = fresh;
     store->policies_at = now;
     return 0;
@@ -213,17 +213,17 @@ int sql_limits_rated(struct sql_store *store, bool *ret_rated, struct hf_err *er
 void sql_policies_forget(struct sql_store *store)
 {
     hf_lock(&store->lock);
-    free_set(store->base.alloc, store->policies);
+    free_set(store->handle.alloc, store->policies);
     store->policies = NULL;
     hf_unlock(&store->lock);
 }
 
-int sql_policy_set(struct hf_store *base, const char *scope,
+int sql_policy_set(struct hf_store *handle, const char *scope,
                    const struct hf_policy *policy, struct hf_err *err)
 {
-    struct sql_store *store = sql_store_of(base);
+    struct sql_store *store = sql_store_of(handle);
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, base->alloc);
+    hf_ops_init(&ops, store->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_POLICY_WRITE, 1);
     hf_ops_text(&ops, scope);
     hf_ops_i64_opt(&ops, policy->ttl_ms);
@@ -247,17 +247,18 @@ int sql_policy_set(struct hf_store *base, const char *scope,
     return rc;
 }
 
-int sql_policy_get(struct hf_store *base, enum hf_source source, const char *kind,
+int sql_policy_get(struct hf_store *handle, enum hf_source source, const char *kind,
                    struct hf_policy_answer **ret_answer, struct hf_err *err)
 {
     struct hf_policy policy;
     struct hf_arena arena;
-    hf_arena_init(&arena, base->alloc);
-    int rc = sql_policy(sql_store_of(base), &arena, source, kind, &policy, err);
+    hf_arena_init(&arena, handle->alloc);
+    int rc = sql_policy(sql_store_of(handle), &arena, source, kind, &policy, err);
     if (rc == 0)
         rc = hf_policy_retry_text(&arena, &policy, &policy.retry_policy, err);
-    struct hf_policy_answer *answer = rc == 0 ? hf_policy_answer_new(base->alloc, &policy)
-                                              : NULL;
+    struct hf_policy_answer *answer = rc == 0
+                                          ? hf_policy_answer_new(handle->alloc, &policy)
+                                          : NULL;
     hf_arena_fini(&arena);
     if (rc == 0 && !answer)
         return hf_fail_plain(err, HF_ENOMEM);

@@ -8,7 +8,7 @@
 
 static hf_ms mono_ms(const struct sql_store *store)
 {
-    return store->base.clock->mono_ms(store->base.clock->user);
+    return store->handle.clock->mono_ms(store->handle.clock->user);
 }
 
 /* Under the lock: the queue's, or the one whose next look is the longest ago. */

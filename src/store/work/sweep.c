@@ -156,7 +156,7 @@ static int write_some(struct sweeping *s, struct candidate *some, size_t n,
                       struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = add_write(s, &ops, &some[i], err);
@@ -183,7 +183,7 @@ static int judge_now(struct sweeping *s, const char *id, const char *holder,
                      struct candidate *one, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     int rc = sql_find(&ops, id, &one->was, err);
     bool may = !one->proof || (one->was.w.owner && hf_same(one->was.w.holder, holder));
     if (rc == 0 && may)
@@ -249,7 +249,7 @@ static int sweep_rows(struct sweeping *s, const struct hf_ops *seen, const char 
 static int sweep_timers(struct sweeping *s, size_t limit, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_CANDIDATES, HF_ANY_COUNT);
     hf_ops_i64(&ops, (int64_t)limit);
     int rc = hf_ops_read(&ops, err);
@@ -265,8 +265,8 @@ static int sweep_timers(struct sweeping *s, size_t limit, struct hf_err *err)
 static int sweep_limits(struct sweeping *s, size_t limit, struct hf_err *err)
 {
     struct hf_ops due, write;
-    hf_ops_init(&due, s->store->sql, s->store->base.alloc);
-    hf_ops_init(&write, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&due, s->store->sql, s->store->handle.alloc);
+    hf_ops_init(&write, s->store->sql, s->store->handle.alloc);
     hf_ops_call(&due, HF_SQL_LIMIT_DUE, HF_ANY_COUNT);
     hf_ops_i64(&due, (int64_t)limit);
     int rc = hf_ops_read(&due, err);
@@ -288,7 +288,7 @@ static int sweep_dead_holder(struct sweeping *s, const char *holder, const char 
                              size_t limit, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_HELD_BY, HF_ANY_COUNT);
     hf_ops_text(&ops, holder);
     hf_ops_i64(&ops, (int64_t)limit);
@@ -310,7 +310,7 @@ static int sweep_dead_page(struct sweeping *s, const char *after, size_t limit,
                            const char **ret_last, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_HOLDERS, HF_ANY_COUNT);
     hf_ops_i64(&ops, HOLDERS_MAX);
     hf_ops_text(&ops, after);
@@ -341,11 +341,11 @@ static int sweep_dead(struct sweeping *s, size_t limit, struct hf_err *err)
     return rc;
 }
 
-int sql_holders(struct hf_store *base, hf_each_holder *each, void *user,
+int sql_holders(struct hf_store *handle, hf_each_holder *each, void *user,
                 struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_HOLDERS, HF_ANY_COUNT);
     hf_ops_i64(&ops, HOLDERS_MAX);
     hf_ops_text(&ops, "");
@@ -362,11 +362,11 @@ static hf_ms sooner(hf_ms a, hf_ms b)
 }
 
 /* By the store's clock, and what that said when it was asked. */
-static int next_due(struct hf_store *base, hf_ms *ret_at, hf_ms *ret_now,
+static int next_due(struct hf_store *handle, hf_ms *ret_at, hf_ms *ret_now,
                     struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_NEXT, 1);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0) {
@@ -386,22 +386,22 @@ static int next_due(struct hf_store *base, hf_ms *ret_at, hf_ms *ret_now,
     return rc;
 }
 
-int sql_next_due(struct hf_store *base, hf_ms *ret_at, struct hf_err *err)
+int sql_next_due(struct hf_store *handle, hf_ms *ret_at, struct hf_err *err)
 {
     hf_ms now = 0;
-    int rc = next_due(base, ret_at, &now, err);
+    int rc = next_due(handle, ret_at, &now, err);
     if (rc == 0)
-        *ret_at = sql_by_caller(base, *ret_at, now);
+        *ret_at = sql_by_caller(handle, *ret_at, now);
     return rc;
 }
 
-int sql_sweep(struct hf_store *base, const struct hf_caller *who, size_t limit,
+int sql_sweep(struct hf_store *handle, const struct hf_caller *who, size_t limit,
               struct hf_sweep_report *ret_report, struct hf_err *err)
 {
-    struct sweeping s = { .store = sql_store_of(base), .who = who };
+    struct sweeping s = { .store = sql_store_of(handle), .who = who };
     struct hf_err why = { 0 }; /* a row that has moved on is no failure of the sweep */
     hf_ms now = 0;
-    hf_arena_init(&s.arena, base->alloc);
+    hf_arena_init(&s.arena, handle->alloc);
     int rc = sweep_dead(&s, limit, &why);
     if (rc == 0)
         rc = sweep_timers(&s, limit, &why);
@@ -410,7 +410,7 @@ int sql_sweep(struct hf_store *base, const struct hf_caller *who, size_t limit,
     if (rc == 0)
         rc = sql_waits_sweep(s.store, who, limit, &s.report, &why);
     if (rc == 0)
-        rc = next_due(base, &s.report.next_at, &now, &why);
+        rc = next_due(handle, &s.report.next_at, &now, &why);
     if (rc == 0)
         *ret_report = s.report;
     hf_arena_fini(&s.arena);
