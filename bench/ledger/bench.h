@@ -46,7 +46,7 @@ bool bench_stopped(void);                      /* by a signal: long loops end */
 double bench_seconds(void);                    /* monotonic */
 double bench_median(double *values, size_t n); /* sorts them */
 void bench_pause(double seconds);
-/* Before a pick-up, ours and raw: the other side has settled and waits. A server's bell rings
+/* Before a pick-up, ours and raw: the other side is idle and waits. A server's bell rings
  * at most every 5 ms. */
 void bench_rest(const struct bench *bench);
 

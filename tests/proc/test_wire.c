@@ -1,7 +1,7 @@
 /* The wire is cut at every protocol message of every verb's exchange, in both directions,
  * before and after the message got through. Whatever the caller is told must be true: success
  * means done once, "nothing was written" means that, and an outcome that is not known is said
- * to be; the same call again then settles it. A second handle that goes past the proxy is the
+ * to be; the same call again then finishes it. A second handle that goes past the proxy is the
  * judge. And the wire is held up until the caller's lease has gone to another.
  *
  * By itself it tries the verbs that represent the others: a create, a claim, a settle with a

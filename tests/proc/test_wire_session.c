@@ -57,7 +57,7 @@ struct verb {
     void (*prepare)(struct talk *t);
     int (*call)(struct talk *t);
     const char *count; /* an expression over a row of session: how often it happened */
-    int settled;       /* as in struct cut_case */
+    int done_as;       /* as in struct cut_case */
     bool brief;        /* cut without an argument */
 };
 
@@ -396,7 +396,7 @@ static void every_message_of_every_verb_can_be_the_last(void **state)
                                .call = call_talk,
                                .times = times_talk,
                                .once = verbs[v].call == do_commit ? COMMIT_PARTS : 1,
-                               .settled = verbs[v].settled,
+                               .done_as = verbs[v].done_as,
                            },
                            &t);
     }

@@ -240,7 +240,7 @@ static void end_stream(struct hf_wire *wire)
 
 /* The transport is done, and the answer was not over before. A status that is an error is
  * one even when the body that explains it was cut. */
-static void settle(struct hf_wire *wire, enum hf_http_fault fault)
+static void end_answer(struct hf_wire *wire, enum hf_http_fault fault)
 {
     wire->decode.fault.http = fault;
     if (wire->head && !is_success(wire))
@@ -280,7 +280,7 @@ void hf_wire_end(struct hf_wire *wire, enum hf_http_fault fault)
     struct hf_reply *reply = &wire->decode.reply;
     struct hf_llm_response response = { 0 };
     if (!hf_wire_is_over(wire))
-        settle(wire, fault);
+        end_answer(wire, fault);
     if (!wire->failed)
         hf_reply_complete_all(reply);
     if (!wire->failed && hf_reply_response(reply, &response))

@@ -181,7 +181,7 @@ void chat_heard(void *user, const struct hf_worker_event *event)
         break;
     case HF_WORKER_EMIT: emitted(chat, event->emit); break;
     case HF_WORKER_ASKED: chat_waits_look(chat); break;
-    case HF_WORKER_CLAIMED: chat_waits_settle(chat); break;
+    case HF_WORKER_CLAIMED: chat_waits_refresh(chat); break;
     case HF_WORKER_REASONING:
     case HF_WORKER_AWAY:
     case HF_WORKER_TURN_ENDED:

@@ -384,6 +384,6 @@ int hf_act_start_tools(struct hf_move *move, const struct hf_tool_call *calls,
     hf_move_enter(move, HF_TURN_WAITING_TOOLS, open);
     move->next.wait.calls = own;
     move->next.wait.call_count = count;
-    move->settle = !open;
+    move->tools_due = !open;
     return 0;
 }

@@ -128,9 +128,9 @@ struct hf_move {
     struct hf_turn_body next;
     struct hf_arena *arena;
     bool flipped;
-    bool ended;  /* a start or finish was seen */
-    bool dirty;  /* a PROGRESS is due */
-    bool settle; /* a batch was born answered: tools_done is due */
+    bool ended;     /* a start or finish was seen */
+    bool dirty;     /* a PROGRESS is due */
+    bool tools_due; /* a batch was born answered */
     struct hf_tool_call
         *made; /* what hf_move_calls handed out last: in the arena already */
     size_t made_count;

@@ -32,7 +32,7 @@ void hf_move_begin_in_place(struct hf_move *move, struct hf_turn *turn)
     move->seen = (struct hf_pin){ 0 };
     move->next = turn->now;
     move->arena = &turn->step[turn->live];
-    move->flipped = move->ended = move->dirty = move->settle = false;
+    move->flipped = move->ended = move->dirty = move->tools_due = false;
     move->made = NULL;
     move->made_count = 0;
     move->ending = NULL;
@@ -423,12 +423,12 @@ static int tools_done_once(struct hf_move *move, struct hf_err *err)
 
 /* A batch that was born answered goes straight on. A protocol that answers every such
  * batch with another one would never end: that is its fault, not a state. */
-static int settle(struct hf_move *move, int rc, struct hf_err *err)
+static int complete(struct hf_move *move, int rc, struct hf_err *err)
 {
-    for (int i = 0; rc == 0 && move->settle; i++) {
+    for (int i = 0; rc == 0 && move->tools_due; i++) {
         if (i == 100)
             return hf_fail(err, HF_EPROTOCOL, NULL, "the protocol answers without end");
-        move->settle = false;
+        move->tools_due = false;
         rc = tools_done_once(move, err);
     }
     return rc;
@@ -441,7 +441,7 @@ int hf_move_prepare(struct hf_move *move, struct hf_err *err)
     if (move->next.reported < move->turn->base.count + move->next.own_count)
         move->dirty = true;
     int rc = check_ended(move, protocol->ops->prepare(protocol, move, err), err);
-    return settle(move, rc, err);
+    return complete(move, rc, err);
 }
 
 int hf_move_llm_done(struct hf_move *move, const struct hf_llm_response *response,
@@ -450,12 +450,12 @@ int hf_move_llm_done(struct hf_move *move, const struct hf_llm_response *respons
     const struct hf_protocol *protocol = move->turn->setup->config.protocol;
     const struct hf_driver_state *driver = move->turn->now.wait.request->driver;
     int rc = protocol->ops->llm_done(protocol, move, response, driver, err);
-    return settle(move, check_ended(move, rc, err), err);
+    return complete(move, check_ended(move, rc, err), err);
 }
 
 int hf_move_tools_done(struct hf_move *move, struct hf_err *err)
 {
-    return settle(move, tools_done_once(move, err), err);
+    return complete(move, tools_done_once(move, err), err);
 }
 
 int hf_move_exec_done(struct hf_move *move, const struct hf_exec_result *result,
@@ -467,7 +467,7 @@ int hf_move_exec_done(struct hf_move *move, const struct hf_exec_result *result,
         return hf_fail(err, HF_EPROTOCOL, NULL, "the protocol %s runs no code",
                        protocol->ops->id);
     int rc = protocol->ops->exec_done(protocol, move, result, driver, err);
-    return settle(move, check_ended(move, rc, err), err);
+    return complete(move, check_ended(move, rc, err), err);
 }
 
 /* Acts that are only emits live here, next to the queue. */

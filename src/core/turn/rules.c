@@ -441,7 +441,7 @@ static int finish_after(struct hf_move *move, const struct hf_turn_input *input,
         return hf_fail_plain(err, HF_ENOMEM);
     move->next = before;
     move->next.own = move->turn->now.own;
-    move->ended = move->dirty = move->settle = false;
+    move->ended = move->dirty = move->tools_due = false;
     return finish_now(move, input, err);
 }
 

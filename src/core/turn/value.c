@@ -287,8 +287,8 @@ static const uint8_t probe[] = {
 };
 
 /* A member that says nothing: an empty text is handed out as "". */
-static int settle(const struct hf_member *member, enum hf_copy_mode mode, char *at,
-                  struct hf_err *err)
+static int fill_empty(const struct hf_member *member, enum hf_copy_mode mode, char *at,
+                      struct hf_err *err)
 {
     static const char empty[] = "";
     const char *none = empty;
@@ -325,7 +325,7 @@ int hf_copy(struct hf_arena *arena, const struct hf_schema *schema,
         if (where != SLOW)
             memcpy(&word, at + where, sizeof(word));
         if (where != SLOW && word == 0)
-            rc = settle(member, mode, at, err);
+            rc = fill_empty(member, mode, at, err);
         else if (member->type != HF_M_ENUM || !enum_fits(member, at))
             rc = copy_member(arena, member, mode, ret_to, err);
         if (rc)

@@ -418,7 +418,7 @@ static int end_well(struct hf_engine_run *run, enum hf_cell_end end)
 }
 
 /* What a resume came to. */
-static int settle(struct hf_engine_run *run, int status)
+static int conclude(struct hf_engine_run *run, int status)
 {
     int rc = 0;
     bool out = status == LUA_ERRMEM || run->end == HF_CELL_OVER_MEMORY;
@@ -472,7 +472,7 @@ static int run_step(struct hf_engine_run *run, const struct hf_engine_answer *an
         status = lua_resume(run->cell, NULL, 0, &results);
     if (status == LUA_YIELD)
         lua_pop(run->cell, results);
-    int rc = settle(run, status);
+    int rc = conclude(run, status);
     run->slice_end = INT64_MAX;
     run->answer = NULL;
     run->active_ms += run_now(run) - run->since_ms;

@@ -130,7 +130,7 @@ void hf_gates_admit(struct hf_ops *ops, struct hf_making *makings, size_t n)
     admit(ops, sorted, count);
 }
 
-/* ---- settling ------------------------------------------------------------------------ */
+/* ---- granting ------------------------------------------------------------------------ */
 
 static void for_each_name(struct hf_ops *ops, enum hf_sql_id statement, bool changes)
 {
@@ -149,7 +149,7 @@ static void for_each_name(struct hf_ops *ops, enum hf_sql_id statement, bool cha
     }
 }
 
-void hf_gates_settle(struct hf_ops *ops)
+void hf_gates_grant(struct hf_ops *ops)
 {
     for_each_name(ops, HF_SQL_LIMIT_LOCK, false);
     for_each_name(ops, HF_SQL_LIMIT_COUNT, true);

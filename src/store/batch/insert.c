@@ -193,7 +193,7 @@ static void insert_rows(struct hf_ops *ops, const struct hf_making *makings, siz
         insert_one(ops, &makings[i]);
     hf_fair_tag(ops, makings, n);
     for (size_t i = 0; i < n; i++) {
-        hf_lane_settle(ops, &makings[i].row->w);
+        hf_lane_promote(ops, &makings[i].row->w);
         if (!makings[i].place)
             hf_gates_note(ops, NULL, makings[i].row);
     }

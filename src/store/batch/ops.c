@@ -237,7 +237,7 @@ static int run(struct hf_ops *ops, bool read_only, struct hf_err *err)
 
 int hf_ops_write(struct hf_ops *ops, struct hf_err *err)
 {
-    hf_gates_settle(ops);
+    hf_gates_grant(ops);
     int rc = run(ops, false, err);
     if (rc == 0)
         hf_gates_ring(ops);

@@ -154,7 +154,7 @@ void hf_lane_lock(struct hf_ops *ops, const struct hf_work *w)
     hf_ops_text(ops, w->tenant);
 }
 
-void hf_lane_settle(struct hf_ops *ops, const struct hf_work *w)
+void hf_lane_promote(struct hf_ops *ops, const struct hf_work *w)
 {
     if (!w->lane_key)
         return;
@@ -265,7 +265,7 @@ void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_
     if (coming)
         hf_fair_tag(ops, coming, 1);
     hf_gates_note(ops, was, row);
-    hf_lane_settle(ops, &was->w);
+    hf_lane_promote(ops, &was->w);
 }
 
 void hf_event_append(struct hf_ops *ops, const struct hf_row *row, const char *type)

@@ -139,8 +139,7 @@ static bool past_the_end(struct position at, const struct facts *facts)
 }
 
 /* Moves the cursor to where reading goes on in the present history. */
-static int settle_history(struct reading *r, const struct facts *facts,
-                          struct hf_err *err)
+static int enter_history(struct reading *r, const struct facts *facts, struct hf_err *err)
 {
     struct cursor *cursor = &r->cursor;
     if (!r->given) {
@@ -221,7 +220,7 @@ static int read_page(struct reading *r, struct hf_ops *ops, struct hf_err *err)
 }
 
 /* Whether something after the cursor went before it could be read, and was not told yet. */
-static void settle_pruned(struct reading *r, const struct facts *facts)
+static void note_pruned(struct reading *r, const struct facts *facts)
 {
     if (r->given && before(r->cursor.at, facts->pruned) &&
         before(r->cursor.pruned, facts->pruned))
@@ -255,7 +254,7 @@ static int page(struct reading *r, struct hf_feed *feed, struct hf_err *err)
     struct facts facts;
     int rc = read_facts(r, &facts, err);
     if (rc == 0)
-        rc = settle_history(r, &facts, err);
+        rc = enter_history(r, &facts, err);
     if (rc)
         return rc;
     hf_ops_init(&ops, sql_store_of(r->handle)->sql, r->handle->alloc);
@@ -266,7 +265,7 @@ static int page(struct reading *r, struct hf_feed *feed, struct hf_err *err)
             rc = HF_EGUARD;
     }
     if (rc == 0) {
-        settle_pruned(r, &facts);
+        note_pruned(r, &facts);
         rc = fill(r, &ops, feed);
         rc = rc ? hf_fail_plain(err, rc) : 0;
     }

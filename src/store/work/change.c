@@ -2,7 +2,7 @@
  *
  * The common path is read, decide (core), write if the row is still as it was read; a batch
  * is one read and one write. Two verbs of a holder are so frequent that they first try one
- * guarded statement without reading (store/work/fast.c); what that does not settle comes here. */
+ * guarded statement without reading (store/work/fast.c); what that does not answer comes here. */
 #include "store/work/change.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static bool whole(const struct changing *c)
 
 int change_refuse(struct changing *c, struct change_slot *slot, const struct hf_err *why)
 {
-    slot->settled = true;
+    slot->answered = true;
     slot->refused = true;
     return hf_item_fail(c->answer, slot->item, why);
 }
@@ -42,7 +42,7 @@ static int read_together(struct changing *c, struct hf_ops *ops, struct hf_err *
     size_t call = 0, wanted = 0;
     for (size_t i = 0; i < c->n; i++) {
         struct change_slot *slot = &c->slots[i];
-        if (slot->settled || !slot->change->id)
+        if (slot->answered || !slot->change->id)
             continue;
         if (wanted++ == 0)
             call = hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
@@ -58,7 +58,7 @@ static int read_together(struct changing *c, struct hf_ops *ops, struct hf_err *
     const struct hf_call *rows = hf_ops_result(ops, call);
     for (size_t i = 0, at = 0; i < c->n && at < rows->out_count; i++) {
         struct change_slot *slot = &c->slots[i];
-        if (slot->settled || !hf_same(slot->change->id, hf_row_id(rows, at)))
+        if (slot->answered || !hf_same(slot->change->id, hf_row_id(rows, at)))
             continue;
         rc = hf_row_read(rows, at++, &slot->was, err);
         if (rc)
@@ -132,7 +132,7 @@ static int read_rows(struct changing *c, struct hf_ops *ops, struct hf_err *err)
     int rc = read_together(c, ops, err);
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
         struct change_slot *slot = &c->slots[i];
-        if (!slot->settled && !slot->seen)
+        if (!slot->answered && !slot->seen)
             rc = slot->change->id ? refuse_not_found(c, slot) : read_by_ref(c, slot, err);
         if (rc == 0 && slot->seen && !slot->change->id)
             rc = check_named_once(c, slot->was.w.work_id, i, err);
@@ -228,7 +228,7 @@ static int decide_all(struct changing *c, struct hf_err *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < c->n; i++)
-        if (!c->slots[i].settled)
+        if (!c->slots[i].answered)
             rc = decide(c, &c->slots[i], err);
     return rc;
 }
@@ -237,7 +237,7 @@ static int decide_all(struct changing *c, struct hf_err *err)
 
 static bool writes(const struct change_slot *slot)
 {
-    return !slot->settled &&
+    return !slot->answered &&
            (slot->step.kind == HF_STEP_WRITE || slot->step.kind == HF_STEP_QUIET);
 }
 
@@ -344,7 +344,7 @@ static int add_writes(struct changing *c, struct hf_ops *ops, struct hf_err *err
         tell_session(ops, slot);
         rc = sql_wake_ended(c->store, c->who, ops, &slot->was, &slot->step.row, err);
     }
-    hf_gates_settle(ops);
+    hf_gates_grant(ops);
     for (size_t i = 0; i < c->n; i++) /* after all: a lane may have changed hands twice */
         add_read_back(c, ops, &c->slots[i]);
     change_add_receipt(c, ops);
@@ -458,12 +458,12 @@ static int show_all(struct changing *c, const struct hf_ops *write, struct hf_er
 {
     for (size_t i = 0; i < c->n; i++) {
         struct change_slot *slot = &c->slots[i];
-        if (slot->settled)
+        if (slot->answered)
             continue;
         int rc = show(c, write, slot, err);
         if (rc)
             return rc;
-        slot->settled = true;
+        slot->answered = true;
     }
     return 0;
 }

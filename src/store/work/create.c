@@ -13,8 +13,8 @@
 struct maker {
     struct hf_row row;
     uint8_t hash[32];
-    bool settled; /* its item is answered */
-    bool held;    /* the same unit as an earlier one of its batch, which is made first */
+    bool answered; /* its item is answered */
+    bool held;     /* the same unit as an earlier one of its batch, which is made first */
 };
 
 int sql_make_row(struct sql_store *store, struct hf_arena *arena,
@@ -127,7 +127,7 @@ static int answer_existing(struct sql_store *store, struct maker *maker, bool br
                 rc = hf_item_show(answer, item, &row, brief);
         }
         if (rc == 0)
-            maker->settled = true;
+            maker->answered = true;
     }
     hf_ops_fini(&ops);
     return rc;
@@ -147,7 +147,7 @@ static bool was_made(const struct hf_call *read_back, const char *id, size_t *re
 
 static bool goes_now(const struct maker *maker)
 {
-    return !maker->settled && !maker->held;
+    return !maker->answered && !maker->held;
 }
 
 /* One call that reads back every row just made. */
@@ -205,7 +205,7 @@ static void add_calls(struct creation *c, struct hf_ops *ops)
         hf_rows_insert(ops, makings, count);
     else
         hf_rows_insert_many(ops, makings, count);
-    hf_gates_settle(ops);
+    hf_gates_grant(ops);
     if ((c->flags & HF_ALL_OR_NONE) || c->placed)
         hf_rows_expect_all(ops);
 }
@@ -224,7 +224,7 @@ static int answer_all_made(struct creation *c)
         c->items[i]->created = true;
         if (hf_item_show(c->answer, c->items[i], &c->makers[i].row, true))
             return HF_ENOMEM;
-        c->makers[i].settled = true;
+        c->makers[i].answered = true;
     }
     return 0;
 }
@@ -235,7 +235,8 @@ static int answer_made(struct creation *c, const struct hf_call *read_back,
     for (size_t i = 0; i < c->n; i++) {
         size_t at;
         struct hf_row row;
-        if (c->makers[i].settled || !was_made(read_back, c->makers[i].row.w.work_id, &at))
+        if (c->makers[i].answered ||
+            !was_made(read_back, c->makers[i].row.w.work_id, &at))
             continue;
         int rc = hf_row_read(read_back, at, &row, err);
         if (rc == 0 && (hf_item_show(c->answer, c->items[i], &row, brief(c)) ||
@@ -245,7 +246,7 @@ static int answer_made(struct creation *c, const struct hf_call *read_back,
         if (rc)
             return rc;
         c->items[i]->created = true;
-        c->makers[i].settled = true;
+        c->makers[i].answered = true;
     }
     return 0;
 }
@@ -254,7 +255,7 @@ static int answer_made(struct creation *c, const struct hf_call *read_back,
 static int answer_rest(struct creation *c, struct hf_err *err)
 {
     for (size_t i = 0; i < c->n; i++) {
-        if (c->makers[i].settled)
+        if (c->makers[i].answered)
             continue;
         int rc = answer_existing(c->store, &c->makers[i], brief(c), c->answer,
                                  c->items[i]);
@@ -273,7 +274,7 @@ static size_t open_count(const struct creation *c)
 {
     size_t open = 0;
     for (size_t i = 0; i < c->n; i++)
-        open += !c->makers[i].settled;
+        open += !c->makers[i].answered;
     return open;
 }
 
@@ -289,14 +290,14 @@ static int hold_repeats(struct creation *c, struct hf_err *err)
     for (size_t k = 1; k < c->n; k++) {
         struct maker *later = &c->makers[k];
         const struct hf_work *b = &later->row.w;
-        for (size_t i = 0; i < k && !later->settled && !later->held; i++) {
+        for (size_t i = 0; i < k && !later->answered && !later->held; i++) {
             const struct maker *first = &c->makers[i];
             const struct hf_work *a = &first->row.w;
             bool unit = same_key(a->idempotency_key, b->idempotency_key) ||
                         (first->row.source == later->row.source &&
                          hf_same(a->source_id, b->source_id) &&
                          hf_same(a->source_run_id, b->source_run_id));
-            if (first->settled || first->held)
+            if (first->answered || first->held)
                 continue;
             if (unit && memcmp(first->hash, later->hash, sizeof first->hash) != 0)
                 return hf_fail(
@@ -383,7 +384,7 @@ static int answer_again(struct creation *c, struct hf_err *err)
         }
         if (rc)
             return hf_fail_plain(err, rc);
-        c->makers[i].settled = true;
+        c->makers[i].answered = true;
     }
     return 0;
 }
@@ -468,7 +469,7 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
     if (rc == 0 && (!c->makers || !c->items))
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
-        c->makers[i].settled = c->makers[i].held = false;
+        c->makers[i].answered = c->makers[i].held = false;
         c->items[i] = hf_answer_add(c->answer);
         rc = c->items[i] ? sql_make_row(c->store, arena, who, &env, &news[i],
                                         &c->makers[i].row, c->makers[i].hash, err)

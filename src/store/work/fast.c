@@ -18,7 +18,7 @@ static bool all_verbs(const struct changing *c, enum hf_verb verb)
 {
     for (size_t i = 0; i < c->n; i++) {
         const struct hf_change *change = c->slots[i].change;
-        if (change->verb != verb || !change->token || !change->id || c->slots[i].settled)
+        if (change->verb != verb || !change->token || !change->id || c->slots[i].answered)
             return false;
     }
     return true;
@@ -58,7 +58,7 @@ static int show_written(struct changing *c, const struct hf_ops *ops, size_t rea
         if (hf_item_show(c->answer, slot->item, read_back ? &now : &slot->step.row,
                          (c->flags & HF_BRIEF) != 0))
             return hf_fail_plain(err, HF_ENOMEM);
-        slot->settled = true;
+        slot->answered = true;
     }
     c->answered = true;
     return 0;

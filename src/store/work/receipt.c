@@ -72,7 +72,7 @@ static int show_again(struct changing *c, struct change_slot *slot,
     int code = (int)hf_json_as_i64(hf_json_item(told, 0));
     const char *id = hf_json_as_text(hf_json_item(told, 1));
     *slot->item = (struct hf_item){ .repeated = true };
-    slot->settled = true;
+    slot->answered = true;
     slot->refused = false;
     if (code) {
         struct hf_err why = { 0 };
