@@ -92,8 +92,8 @@ static int sql_bump(struct hf_store *handle, int64_t *ret_incarnation, struct hf
     if (rc == 0)
         rc = hf_ops_counted(&ops, err);
     if (rc == 0)
-        *ret_incarnation = hf_cell_i64(hf_ops_result(&ops, bump), 0,
-                                       HF_COL_STORE_BUMP_INCARNATION);
+        *ret_incarnation = hf_out_i64(hf_ops_result(&ops, bump), 0,
+                                      HF_COL_STORE_BUMP_INCARNATION);
     hf_ops_fini(&ops);
     return rc;
 }

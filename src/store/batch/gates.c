@@ -170,7 +170,7 @@ void hf_gates_ring(struct hf_ops *ops)
         for (size_t k = 0; promotes(call) && k < call->out_count; k++)
             ops->sql->methods->bell_ring(
                 ops->sql,
-                hf_topic_of_queue(hf_cell_text(call, k, HF_COL_LIMIT_OPEN_QUEUE)), 1);
+                hf_topic_of_queue(hf_out_text(call, k, HF_COL_LIMIT_OPEN_QUEUE)), 1);
     }
 }
 

@@ -42,9 +42,9 @@ static const struct {
 static void put(const struct hf_call *call, size_t i, size_t column, bool text, void *at)
 {
     if (text)
-        *(const char **)at = hf_cell_text(call, i, column);
+        *(const char **)at = hf_out_text(call, i, column);
     else
-        *(int64_t *)at = hf_cell_i64(call, i, column);
+        *(int64_t *)at = hf_out_i64(call, i, column);
 }
 
 static int read_words(struct hf_row *row, struct hf_err *err)
@@ -93,7 +93,7 @@ int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
 
 const char *hf_row_id(const struct hf_call *call, size_t i)
 {
-    return hf_cell_text(call, i, COL(WORK_ID));
+    return hf_out_text(call, i, COL(WORK_ID));
 }
 
 static int by_place(const void *a, const void *b)
@@ -111,9 +111,9 @@ void hf_rows_in_order(const struct hf_call *call, struct hf_place *ret_places)
     bool sorted = true;
     for (size_t i = 0; i < call->out_count; i++) {
         ret_places[i] = (struct hf_place){
-            .priority = hf_cell_i64(call, i, COL(PRIORITY)),
-            .fair_tag = hf_cell_i64(call, i, COL(FAIR_TAG)),
-            .seq = hf_cell_i64(call, i, COL(SEQ)),
+            .priority = hf_out_i64(call, i, COL(PRIORITY)),
+            .fair_tag = hf_out_i64(call, i, COL(FAIR_TAG)),
+            .seq = hf_out_i64(call, i, COL(SEQ)),
             .row = i,
         };
         sorted = sorted && (i == 0 || by_place(&ret_places[i - 1], &ret_places[i]) < 0);

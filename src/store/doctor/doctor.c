@@ -55,7 +55,7 @@ static int check_engine(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_INTEGRITY, err);
     const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_INTEGRITY_FAULT));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_INTEGRITY_FAULT));
         doctor_tell(finder, true, "store", "the file is damaged: " RESTORE);
     }
     if (rc == 0 && rows->out_count == 0) {
@@ -106,11 +106,11 @@ static int check_schema(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_SCHEMA, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        int64_t version = hf_cell_i64(rows, i, HF_COL_DOCTOR_SCHEMA_VERSION);
+        int64_t version = hf_out_i64(rows, i, HF_COL_DOCTOR_SCHEMA_VERSION);
         newest = version > newest ? version : newest;
         if (version < 1 || version > HF_MIGRATION_COUNT ||
             as_applied(&hf_migrations[version - 1],
-                       hf_cell_text(rows, i, HF_COL_DOCTOR_SCHEMA_CHECKSUM)))
+                       hf_out_text(rows, i, HF_COL_DOCTOR_SCHEMA_CHECKSUM)))
             continue;
         doctor_say(finder, "schema ");
         doctor_say_i64(finder, version,
@@ -135,7 +135,7 @@ static int check_clock(struct doctor_finder *finder, struct hf_err *err)
     if (rc == 0) {
         const struct hf_call *row = hf_ops_result(&ops, 0);
         hf_ms newest = row->out_count
-                           ? hf_cell_i64(row, 0, HF_COL_DOCTOR_NEWEST_EVENT_CREATED_AT)
+                           ? hf_out_i64(row, 0, HF_COL_DOCTOR_NEWEST_EVENT_CREATED_AT)
                            : 0;
         hf_ms now = ops.batch.now, drift = ops.batch.lease_now - now;
         bool behind = newest > now + AHEAD_MS;
@@ -220,10 +220,10 @@ static int next_stretch(struct doctor_finder *finder, struct stretch *stretch,
     if (rc == 0) {
         const struct hf_call *row = hf_ops_result(&ops, 0);
         stretch->after = stretch->last;
-        stretch->units = hf_cell_i64(row, 0, HF_COL_DOCTOR_PAGE_UNITS);
+        stretch->units = hf_out_i64(row, 0, HF_COL_DOCTOR_PAGE_UNITS);
         stretch->last = stretch->units < UNITS_AT_A_TIME
                             ? INT64_MAX
-                            : hf_cell_i64(row, 0, HF_COL_DOCTOR_PAGE_LAST_SEQ);
+                            : hf_out_i64(row, 0, HF_COL_DOCTOR_PAGE_LAST_SEQ);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -232,9 +232,9 @@ static int next_stretch(struct doctor_finder *finder, struct stretch *stretch,
 static void tell_chains(struct doctor_finder *finder, const struct hf_call *rows)
 {
     for (size_t i = 0; i < rows->out_count; i++) {
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_CHAINS_WORK_ID));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_CHAINS_WORK_ID));
         doctor_say(finder, ": ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_CHAINS_FAULT));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_CHAINS_FAULT));
         doctor_tell(finder, true, "chains",
                     "the file was changed around the guards: " RESTORE);
     }
@@ -276,8 +276,8 @@ static int fold_stretch(struct doctor_finder *finder, const struct stretch *stre
     if (rc == 0) {
         tell_chains(finder, hf_ops_result(&ops, 0));
         finder->units += stretch->units;
-        finder->events += stretch->units + hf_cell_i64(hf_ops_result(&ops, 1), 0,
-                                                       HF_COL_DOCTOR_EVENTS_EVENTS);
+        finder->events += stretch->units + hf_out_i64(hf_ops_result(&ops, 1), 0,
+                                                      HF_COL_DOCTOR_EVENTS_EVENTS);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -339,8 +339,7 @@ static int check_processes(struct doctor_finder *finder, struct hf_err *err)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
         rc = check_record(
             finder,
-            hf_cell_text(hf_ops_result(&ops, 0), i, HF_COL_DOCTOR_PROCESSES_WORK_ID),
-            err);
+            hf_out_text(hf_ops_result(&ops, 0), i, HF_COL_DOCTOR_PROCESSES_WORK_ID), err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -351,9 +350,9 @@ static int check_limits(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_LIMITS, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_LIMITS_NAME));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_LIMITS_NAME));
         doctor_say(finder, ": ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_LIMITS_FAULT));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_LIMITS_FAULT));
         doctor_tell(finder, true, "limits", "set the limit again: that counts anew");
     }
     hf_ops_fini(&ops);
@@ -394,8 +393,8 @@ static int check_counts(struct doctor_finder *finder, struct hf_err *err)
                            " events, every trail folds to its row's status and counts");
             doctor_tell(finder, false, "chains", "");
         }
-        tell_leases(finder, hf_cell_i64(row, 0, HF_COL_DOCTOR_COUNTS_LAPSED),
-                    hf_cell_i64(row, 0, HF_COL_DOCTOR_COUNTS_SILENT));
+        tell_leases(finder, hf_out_i64(row, 0, HF_COL_DOCTOR_COUNTS_LAPSED),
+                    hf_out_i64(row, 0, HF_COL_DOCTOR_COUNTS_SILENT));
     }
     hf_ops_fini(&ops);
     return rc;

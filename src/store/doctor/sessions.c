@@ -14,9 +14,9 @@ static int check_rows(struct doctor_finder *finder, struct hf_err *err)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         doctor_say(finder, "session ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_SESSIONS_SESSION_ID));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_SESSIONS_SESSION_ID));
         doctor_say(finder, ": ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_SESSIONS_FAULT));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_SESSIONS_FAULT));
         doctor_tell(finder, true, "sessions", RESTORE);
     }
     hf_ops_fini(&ops);
@@ -59,8 +59,8 @@ int doctor_sessions(struct doctor_finder *finder, struct hf_err *err)
         const struct hf_call *rows = rc ? NULL : hf_ops_result(&ops, 0);
         count = rc ? 0 : rows->out_count;
         for (size_t i = 0; rc == 0 && i < count; i++) {
-            after = hf_cell_i64(rows, i, HF_COL_DOCTOR_SESSION_IDS_SESSION_KEY);
-            rc = fold(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_SESSION_IDS_SESSION_ID),
+            after = hf_out_i64(rows, i, HF_COL_DOCTOR_SESSION_IDS_SESSION_KEY);
+            rc = fold(finder, hf_out_text(rows, i, HF_COL_DOCTOR_SESSION_IDS_SESSION_ID),
                       err);
         }
         hf_ops_fini(&ops);

@@ -102,17 +102,17 @@ struct reading {
 static struct facts facts_of(const struct hf_call *row)
 {
     return (struct facts){
-        .end = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_END_XID),
-                 hf_cell_i64(row, 0, HF_COL_FEED_FACTS_END_ID) },
-        .incarnation = hf_cell_i64(row, 0, HF_COL_FEED_FACTS_INCARNATION),
-        .pruned = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_PRUNED_XID),
-                    hf_cell_i64(row, 0, HF_COL_FEED_FACTS_PRUNED_ID) },
-        .fork = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_FORK_XID),
-                  hf_cell_i64(row, 0, HF_COL_FEED_FACTS_FORK_ID) },
-        .forked = hf_cell(row, 0, HF_COL_FEED_FACTS_FORK_ID)->type == HF_VAL_I64,
-        .last_fork = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_LAST_FORK_XID),
-                       hf_cell_i64(row, 0, HF_COL_FEED_FACTS_LAST_FORK_ID) },
-        .standby = hf_cell_i64(row, 0, HF_COL_FEED_FACTS_STANDBY) != 0,
+        .end = { hf_out_i64(row, 0, HF_COL_FEED_FACTS_END_XID),
+                 hf_out_i64(row, 0, HF_COL_FEED_FACTS_END_ID) },
+        .incarnation = hf_out_i64(row, 0, HF_COL_FEED_FACTS_INCARNATION),
+        .pruned = { hf_out_i64(row, 0, HF_COL_FEED_FACTS_PRUNED_XID),
+                    hf_out_i64(row, 0, HF_COL_FEED_FACTS_PRUNED_ID) },
+        .fork = { hf_out_i64(row, 0, HF_COL_FEED_FACTS_FORK_XID),
+                  hf_out_i64(row, 0, HF_COL_FEED_FACTS_FORK_ID) },
+        .forked = hf_out(row, 0, HF_COL_FEED_FACTS_FORK_ID)->type == HF_VAL_I64,
+        .last_fork = { hf_out_i64(row, 0, HF_COL_FEED_FACTS_LAST_FORK_XID),
+                       hf_out_i64(row, 0, HF_COL_FEED_FACTS_LAST_FORK_ID) },
+        .standby = hf_out_i64(row, 0, HF_COL_FEED_FACTS_STANDBY) != 0,
     };
 }
 
@@ -176,17 +176,17 @@ static int read_item(struct hf_feed *feed, const struct hf_call *rows, size_t i,
     for (size_t f = 0; f < hf_event_field_count; f++) {
         const struct hf_field *field = &hf_event_fields[f];
         void *at = (char *)&item->event + field->offset;
-        const char *text = hf_cell_text(rows, i, f);
+        const char *text = hf_out_text(rows, i, f);
         if (field->kind == HF_FIELD_I64)
-            *(int64_t *)at = hf_cell_i64(rows, i, f);
+            *(int64_t *)at = hf_out_i64(rows, i, f);
         else if (text && !(*(const char **)at = hf_feed_text(feed, text)))
             return HF_ENOMEM;
     }
-    cursor->at = (struct position){ hf_cell_i64(rows, i, HF_COL_FEED_PAGE_XID),
+    cursor->at = (struct position){ hf_out_i64(rows, i, HF_COL_FEED_PAGE_XID),
                                     item->event.event_id };
-    item->tenant = hf_feed_text(feed, hf_cell_text(rows, i, HF_COL_FEED_PAGE_TENANT));
-    item->queue = hf_feed_text(feed, hf_cell_text(rows, i, HF_COL_FEED_PAGE_QUEUE));
-    item->kind = hf_feed_text(feed, hf_cell_text(rows, i, HF_COL_FEED_PAGE_KIND));
+    item->tenant = hf_feed_text(feed, hf_out_text(rows, i, HF_COL_FEED_PAGE_TENANT));
+    item->queue = hf_feed_text(feed, hf_out_text(rows, i, HF_COL_FEED_PAGE_QUEUE));
+    item->kind = hf_feed_text(feed, hf_out_text(rows, i, HF_COL_FEED_PAGE_KIND));
     item->cursor = write_cursor(feed, cursor);
     return item->tenant && item->queue && item->kind && item->cursor ? 0 : HF_ENOMEM;
 }
@@ -233,13 +233,13 @@ static int fill(struct reading *r, const struct hf_ops *ops, struct hf_feed *fee
     const struct hf_call *end = hf_ops_result(ops, 0), *rows = hf_ops_result(ops, 1);
     bool whole = rows->out_count < r->query->limit; /* all of what was looked at */
     bool more = end->out_count &&
-                (!whole || hf_cell_i64(end, 0, HF_COL_FEED_END_EVENTS) == r->window);
+                (!whole || hf_out_i64(end, 0, HF_COL_FEED_END_EVENTS) == r->window);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++)
         rc = read_item(feed, rows, i, &r->cursor);
     if (whole && end->out_count)
-        r->cursor.at = (struct position){ hf_cell_i64(end, 0, HF_COL_FEED_END_XID),
-                                          hf_cell_i64(end, 0, HF_COL_FEED_END_EVENT_ID) };
+        r->cursor.at = (struct position){ hf_out_i64(end, 0, HF_COL_FEED_END_XID),
+                                          hf_out_i64(end, 0, HF_COL_FEED_END_EVENT_ID) };
     const char *next = rc == 0 ? write_cursor(feed, &r->cursor) : NULL;
     if (!next)
         return HF_ENOMEM;

@@ -33,15 +33,15 @@ struct look {
 static struct hf_lease first_lease(const struct hf_call *row)
 {
     return (struct hf_lease){
-        .owner = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_OWNER),
-        .incarnation = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_OWNER_INCARNATION),
-        .nonce = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_CLAIM_GROUP),
-        .holder = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_HOLDER),
-        .fence = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_FENCE),
-        .store = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_INCARNATION),
-        .ttl_ms = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_TTL_MS),
-        .claimed_at = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_CLAIMED_AT),
-        .expires_at = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_EXPIRES_AT),
+        .owner = hf_out_text(row, 0, HF_COL_LEASE_READ_SESSION_OWNER),
+        .incarnation = hf_out_text(row, 0, HF_COL_LEASE_READ_SESSION_OWNER_INCARNATION),
+        .nonce = hf_out_text(row, 0, HF_COL_LEASE_READ_SESSION_CLAIM_GROUP),
+        .holder = hf_out_text(row, 0, HF_COL_LEASE_READ_SESSION_HOLDER),
+        .fence = hf_out_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_FENCE),
+        .store = hf_out_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_INCARNATION),
+        .ttl_ms = hf_out_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_TTL_MS),
+        .claimed_at = hf_out_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_CLAIMED_AT),
+        .expires_at = hf_out_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_EXPIRES_AT),
     };
 }
 

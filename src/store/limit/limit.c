@@ -44,21 +44,21 @@ int sql_limit_list(struct hf_store *handle, hf_each_limit *each, void *user,
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         char *name = hf_arena_text(&ops.arena,
-                                   hf_cell_text(rows, i, HF_COL_LIMIT_LIST_NAME));
+                                   hf_out_text(rows, i, HF_COL_LIMIT_LIST_NAME));
         if (!name) {
             rc = hf_fail_plain(err, HF_ENOMEM);
             break;
         }
         struct hf_limit_state state = {
             .limit = { .size = sizeof state.limit,
-                       .max_running = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_MAX_RUNNING),
-                       .rate_count = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_RATE_COUNT),
-                       .rate_ms = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_RATE_MS),
-                       .burst = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_RATE_BURST) },
-            .used = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_USED),
-            .open = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_RESERVED),
-            .next_at = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_WAKE_AT),
-            .waiting = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_WAITING),
+                       .max_running = hf_out_i64(rows, i, HF_COL_LIMIT_LIST_MAX_RUNNING),
+                       .rate_count = hf_out_i64(rows, i, HF_COL_LIMIT_LIST_RATE_COUNT),
+                       .rate_ms = hf_out_i64(rows, i, HF_COL_LIMIT_LIST_RATE_MS),
+                       .burst = hf_out_i64(rows, i, HF_COL_LIMIT_LIST_RATE_BURST) },
+            .used = hf_out_i64(rows, i, HF_COL_LIMIT_LIST_USED),
+            .open = hf_out_i64(rows, i, HF_COL_LIMIT_LIST_RESERVED),
+            .next_at = hf_out_i64(rows, i, HF_COL_LIMIT_LIST_WAKE_AT),
+            .waiting = hf_out_i64(rows, i, HF_COL_LIMIT_LIST_WAITING),
         };
         split(name, &state);
         each(user, &state);

@@ -77,8 +77,8 @@ static int read_stream(struct hf_ops *ops, size_t call, enum hf_stream stream,
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
         const struct hf_val *data = hf_cell(rows, i, HF_COL_OUTPUT_READ_DATA);
         rc = hf_output_put(output, stream,
-                           hf_cell_i64(rows, i, HF_COL_OUTPUT_READ_ATTEMPT),
-                           hf_cell_i64(rows, i, HF_COL_OUTPUT_READ_CHUNK),
+                           hf_out_i64(rows, i, HF_COL_OUTPUT_READ_ATTEMPT),
+                           hf_out_i64(rows, i, HF_COL_OUTPUT_READ_CHUNK),
                            (struct hf_span){ data->at, data->len });
     }
     return rc;

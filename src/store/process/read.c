@@ -47,7 +47,7 @@ static int process_at(const struct hf_call *rows, size_t i, struct hf_row *ret_r
     *ret_process = (struct hf_process){ .work = ret_row->w };
     for (size_t f = 0; f < HF_PROCESS_COLUMNS; f++)
         *(const char **)(void *)((char *)ret_process + hf_process_fields[f].offset) =
-            hf_cell_text(rows, i, HF_COL_PROCESS_LIST_IDENTITY_KIND + f);
+            hf_out_text(rows, i, HF_COL_PROCESS_LIST_IDENTITY_KIND + f);
     return 0;
 }
 
@@ -64,7 +64,7 @@ static const char *observers_of(struct hf_ops *ops, size_t call)
     const struct hf_call *rows = hf_ops_result(ops, call);
     const char **texts = hf_arena_array(&ops->arena, rows->out_count, sizeof *texts);
     for (size_t i = 0; texts && i < rows->out_count; i++)
-        texts[i] = hf_cell_text(rows, i, HF_COL_PROCESS_OBSERVERS_SESSION_ID);
+        texts[i] = hf_out_text(rows, i, HF_COL_PROCESS_OBSERVERS_SESSION_ID);
     return texts ? hf_texts_json(&ops->arena, texts, rows->out_count) : NULL;
 }
 
@@ -82,7 +82,7 @@ static int gone(struct sql_store *store, const char *id, struct hf_err *err)
     if (rc == 0 && rows->out_count > 0)
         rc = hf_fail(err, HF_ENOTFOUND, "retained",
                      "process %s ended as %s and was pruned: it is no longer retained",
-                     id, hf_cell_text(rows, 0, HF_COL_PROCESS_WAS_STATUS));
+                     id, hf_out_text(rows, 0, HF_COL_PROCESS_WAS_STATUS));
     else if (rc == 0)
         rc = hf_fail(err, HF_ENOTFOUND, "id", "there is no process %s", id);
     hf_ops_fini(&ops);
@@ -205,8 +205,8 @@ static int read_range(struct sql_store *store, const struct hf_process_filter *f
     if (rc == 0) {
         const struct hf_call *found = hf_ops_result(&ops, 0);
         ret_range[0] = after;
-        ret_range[1] = hf_cell_i64(found, 0, HF_COL_PROCESS_WINDOW_LAST);
-        *ret_more = hf_cell_i64(found, 0, HF_COL_PROCESS_WINDOW_LOOKED) == HF_PAGE_ROWS;
+        ret_range[1] = hf_out_i64(found, 0, HF_COL_PROCESS_WINDOW_LAST);
+        *ret_more = hf_out_i64(found, 0, HF_COL_PROCESS_WINDOW_LOOKED) == HF_PAGE_ROWS;
     }
     hf_ops_fini(&ops);
     return rc;
@@ -241,7 +241,7 @@ int sql_process_list(struct hf_store *handle, const struct hf_caller *who,
         rc = show_page(store, rows, count, filter->brief, processes, err);
         if (rc == 0 && (more || rows->full))
             rc = set_next(processes, handle->alloc,
-                          hf_cell_i64(rows, count - 1, HF_COL_PROCESS_LIST_SEQ));
+                          hf_out_i64(rows, count - 1, HF_COL_PROCESS_LIST_SEQ));
         else if (rc == 0 && goes_on && !id)
             rc = set_next(processes, handle->alloc, range[1]);
     }

@@ -9,8 +9,8 @@
 void schedule_read(const struct hf_call *call, size_t i, struct hf_schedule_row *ret_row)
 {
     struct hf_schedule_row row = {
-        .look_at = hf_cell_i64(call, i, HF_COL_SCHEDULE_GET_LOOK_AT),
-        .tick = hf_cell_i64(call, i, HF_COL_SCHEDULE_GET_TICK)
+        .look_at = hf_out_i64(call, i, HF_COL_SCHEDULE_GET_LOOK_AT),
+        .tick = hf_out_i64(call, i, HF_COL_SCHEDULE_GET_TICK)
     };
     hf_assert(hf_schedule_field_count == HF_COL_SCHEDULE_GET_LOOK_AT);
     hf_fields_read(call, i, hf_schedule_table, &row.s);

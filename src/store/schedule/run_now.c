@@ -109,10 +109,9 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
     hf_ops_text(ops, row.s.tenant);
     hf_ops_i64(ops, row.tick);
     hf_ops_text(ops, making.row->w.work_id);
-    if (hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY))
-        rc = replace(call, &row.s,
-                     hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY), run_id,
-                     err);
+    if (hf_out_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY))
+        rc = replace(call, &row.s, hf_out_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY),
+                     run_id, err);
     if (rc)
         return rc;
     hf_rows_insert(ops, &making, 1);

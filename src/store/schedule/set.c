@@ -280,13 +280,13 @@ static int sql_schedule_skips(struct hf_store *handle, const struct hf_caller *w
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < found->out_count; i++) {
         struct hf_schedule_skip skip = {
-            .first_at = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_FIRST_AT),
-            .last_at = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_LAST_AT),
-            .slots = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_SLOTS),
-            .more = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_MORE) != 0,
-            .reason = hf_cell_text(found, i, HF_COL_SCHEDULE_SKIP_LIST_REASON),
-            .work_id = hf_cell_text(found, i, HF_COL_SCHEDULE_SKIP_LIST_WORK_ID),
-            .created_at = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_CREATED_AT),
+            .first_at = hf_out_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_FIRST_AT),
+            .last_at = hf_out_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_LAST_AT),
+            .slots = hf_out_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_SLOTS),
+            .more = hf_out_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_MORE) != 0,
+            .reason = hf_out_text(found, i, HF_COL_SCHEDULE_SKIP_LIST_REASON),
+            .work_id = hf_out_text(found, i, HF_COL_SCHEDULE_SKIP_LIST_WORK_ID),
+            .created_at = hf_out_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_CREATED_AT),
         };
         rc = hf_schedule_skips_add(skips, &skip) ? hf_fail_plain(err, HF_ENOMEM) : 0;
     }
@@ -302,7 +302,7 @@ static int sql_schedule_next(struct hf_store *handle, hf_ms *ret_at, struct hf_e
     int rc = hf_ops_read(&ops, err);
     if (rc == 0)
         *ret_at = sql_by_caller(
-            handle, hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SCHEDULE_NEXT_LOOK_AT),
+            handle, hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SCHEDULE_NEXT_LOOK_AT),
             ops.batch.now);
     hf_ops_fini(&ops);
     return rc;

@@ -37,7 +37,7 @@ static bool stored(const struct sync *sync, const char *name,
 {
     const struct hf_call *found = hf_ops_result(&sync->call.look, 1);
     for (size_t i = 0; i < found->out_count; i++) {
-        if (hf_same(hf_cell_text(found, i, HF_COL_SCHEDULE_OF_ORIGIN_NAME), name)) {
+        if (hf_same(hf_out_text(found, i, HF_COL_SCHEDULE_OF_ORIGIN_NAME), name)) {
             schedule_read(found, i, ret_row);
             return true;
         }

@@ -80,12 +80,12 @@ static size_t add_calls(const struct cancelling *c, struct hf_ops *ops)
 static int judge(const struct cancelling *c, const struct hf_call *seen,
                  enum hf_turn_cancel *ret_answer, struct hf_err *err)
 {
-    const char *gate = hf_cell_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_GATE);
-    const char *request = hf_cell_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_REQUEST);
-    bool open = hf_cell_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_IS_OPEN) != 0;
+    const char *gate = hf_out_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_GATE);
+    const char *request = hf_out_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_REQUEST);
+    bool open = hf_out_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_IS_OPEN) != 0;
     enum hf_status status = hf_status_of(
-        hf_cell_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_STATUS));
-    if (hf_cell_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_DELETED_AT))
+        hf_out_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_STATUS));
+    if (hf_out_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_DELETED_AT))
         return hf_fail(err, HF_ESESSIONDELETED, "session_id",
                        "session %.100s was deleted", c->request->session_id);
     if (open && !gate)
@@ -95,7 +95,7 @@ static int judge(const struct cancelling *c, const struct hf_call *seen,
                                              : HF_TURN_CANCEL_ALREADY;
         return 0;
     }
-    bool finished = hf_cell_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_FINISHED_AT) != 0;
+    bool finished = hf_out_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_FINISHED_AT) != 0;
     if (!finished && !hf_status_terminal(status))
         return HF_EGUARD;
     *ret_answer = finished || !request        ? HF_TURN_CANCEL_COMPLETED

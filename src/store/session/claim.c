@@ -567,9 +567,9 @@ int sql_session_next(struct hf_store *handle, const struct hf_session_claim *cla
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *next = hf_ops_result(&ops, 0);
-        hf_ms lease = hf_cell_i64(next, i, HF_COL_SESSION_NEXT_LEASE_CHECK_AT);
-        at = sooner(at, hf_cell_i64(next, i, HF_COL_SESSION_NEXT_READY_AT));
-        at = sooner(at, hf_cell_i64(next, i, HF_COL_SESSION_NEXT_WAIT_CHECK_AT));
+        hf_ms lease = hf_out_i64(next, i, HF_COL_SESSION_NEXT_LEASE_CHECK_AT);
+        at = sooner(at, hf_out_i64(next, i, HF_COL_SESSION_NEXT_READY_AT));
+        at = sooner(at, hf_out_i64(next, i, HF_COL_SESSION_NEXT_WAIT_CHECK_AT));
         /* Of the lease clock only the distance carries over to the wall clock. */
         at = sooner(at, lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0);
     }

@@ -116,17 +116,17 @@ static int show_entry(struct hf_session_answer *answer, const struct hf_call *fo
                       size_t i, struct hf_effect_entry *entry, struct hf_err *err)
 {
     bool failed = false;
-    entry->attempt = hf_cell_i64(found, i, OPEN(ATTEMPT));
-    entry->due_at = hf_cell_i64(found, i, OPEN(DUE_AT));
-    entry->fence = hf_cell_i64(found, i, OPEN(FENCE));
+    entry->attempt = hf_out_i64(found, i, OPEN(ATTEMPT));
+    entry->due_at = hf_out_i64(found, i, OPEN(DUE_AT));
+    entry->fence = hf_out_i64(found, i, OPEN(FENCE));
     entry->key = copy_cell(answer, hf_cell(found, i, OPEN(EFFECT_KEY)), &failed).at;
     entry->kind = copy_cell(answer, hf_cell(found, i, OPEN(KIND)), &failed).at;
     entry->envelope = copy_cell(answer, hf_cell(found, i, OPEN(ENVELOPE)), &failed);
     entry->outcome = copy_cell(answer, hf_cell(found, i, OPEN(OUTCOME)), &failed);
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
-    if (!hf_recovery_read(hf_cell_text(found, i, OPEN(RECOVERY)), &entry->recovery) ||
-        !hf_entry_status_read(hf_cell_text(found, i, OPEN(STATUS)), &entry->status) ||
+    if (!hf_recovery_read(hf_out_text(found, i, OPEN(RECOVERY)), &entry->recovery) ||
+        !hf_entry_status_read(hf_out_text(found, i, OPEN(STATUS)), &entry->status) ||
         !entry->key)
         return hf_fail(err, HF_ECORRUPT, "effect",
                        "an entry of the journal is not known");
@@ -205,9 +205,9 @@ static int show_cursor(struct hf_session_answer *answer, const struct hf_call *f
     struct hf_buf next;
     size_t last = found->out_count - 1;
     hf_buf_init(&next, alloc, 512);
-    hf_buf_i64(&next, hf_cell_i64(found, last, UNKNOWN(TURN_KEY)));
+    hf_buf_i64(&next, hf_out_i64(found, last, UNKNOWN(TURN_KEY)));
     hf_buf_char(&next, ' ');
-    hf_buf_text(&next, hf_cell_text(found, last, UNKNOWN(EFFECT_KEY)));
+    hf_buf_text(&next, hf_out_text(found, last, UNKNOWN(EFFECT_KEY)));
     answer->next = hf_session_answer_copy(
         answer, (struct hf_span){ hf_buf_str(&next), next.len });
     hf_buf_fini(&next);
@@ -222,9 +222,9 @@ static int show_unknown(struct hf_session_answer *answer, const struct hf_call *
     bool failed = !all;
     for (size_t i = 0; !failed && i < found->out_count; i++)
         all[i] = (struct hf_session_effect){
-            .started_at = hf_cell_i64(found, i, UNKNOWN(STARTED_AT)),
-            .settled_at = hf_cell_i64(found, i, UNKNOWN(SETTLED_AT)),
-            .attempt = hf_cell_i64(found, i, UNKNOWN(ATTEMPT)),
+            .started_at = hf_out_i64(found, i, UNKNOWN(STARTED_AT)),
+            .settled_at = hf_out_i64(found, i, UNKNOWN(SETTLED_AT)),
+            .attempt = hf_out_i64(found, i, UNKNOWN(ATTEMPT)),
             .session_id =
                 copy_cell(answer, hf_cell(found, i, UNKNOWN(SESSION_ID)), &failed).at,
             .turn_id = copy_cell(answer, hf_cell(found, i, UNKNOWN(TURN_ID)), &failed).at,

@@ -49,20 +49,20 @@ static int read_row(struct hf_ops *ops, const struct hf_journal_key *of,
     if (rc || found->out_count == 0)
         return rc ? rc : HF_ENOTFOUND;
     struct journal_row row = {
-        .lease = { .owner = hf_cell_text(found, 0, ROW(OWNER)),
-                   .incarnation = hf_cell_text(found, 0, ROW(OWNER_INCARNATION)),
-                   .nonce = hf_cell_text(found, 0, ROW(CLAIM_GROUP)),
-                   .fence = hf_cell_i64(found, 0, ROW(LEASE_FENCE)),
-                   .store = hf_cell_i64(found, 0, ROW(LEASE_INCARNATION)),
-                   .ttl_ms = hf_cell_i64(found, 0, ROW(LEASE_TTL_MS)),
-                   .claimed_at = hf_cell_i64(found, 0, ROW(LEASE_CLAIMED_AT)),
-                   .expires_at = hf_cell_i64(found, 0, ROW(LEASE_EXPIRES_AT)) },
+        .lease = { .owner = hf_out_text(found, 0, ROW(OWNER)),
+                   .incarnation = hf_out_text(found, 0, ROW(OWNER_INCARNATION)),
+                   .nonce = hf_out_text(found, 0, ROW(CLAIM_GROUP)),
+                   .fence = hf_out_i64(found, 0, ROW(LEASE_FENCE)),
+                   .store = hf_out_i64(found, 0, ROW(LEASE_INCARNATION)),
+                   .ttl_ms = hf_out_i64(found, 0, ROW(LEASE_TTL_MS)),
+                   .claimed_at = hf_out_i64(found, 0, ROW(LEASE_CLAIMED_AT)),
+                   .expires_at = hf_out_i64(found, 0, ROW(LEASE_EXPIRES_AT)) },
         .entry = { .envelope = span_of(found, ROW(ENVELOPE)),
                    .outcome = span_of(found, ROW(OUTCOME)) },
     };
     row.entry.expires_at = row.lease.expires_at;
-    if (!hf_recovery_read(hf_cell_text(found, 0, ROW(RECOVERY)), &row.entry.recovery) ||
-        !hf_entry_status_read(hf_cell_text(found, 0, ROW(STATUS)), &row.entry.status))
+    if (!hf_recovery_read(hf_out_text(found, 0, ROW(RECOVERY)), &row.entry.recovery) ||
+        !hf_entry_status_read(hf_out_text(found, 0, ROW(STATUS)), &row.entry.status))
         return hf_fail(err, HF_ECORRUPT, "effect",
                        "an entry of the journal is not known");
     *ret_row = row;

@@ -26,10 +26,10 @@ static int show_head(struct hf_session_answer *answer, const char *session_id,
         .agent = session_copied(answer, hf_cell(found, 0, HEAD(AGENT)), &failed),
         .turn_id = session_copied(answer, hf_cell(found, 0, HEAD(TURN_ID)), &failed),
         .owner = session_copied(answer, hf_cell(found, 0, HEAD(OWNER)), &failed),
-        .head_revision = hf_cell_i64(found, 0, HEAD(HEAD_REVISION)),
-        .record_count = hf_cell_i64(found, 0, HEAD(RECORD_COUNT)),
-        .ready_at = hf_cell_i64(found, 0, HEAD(READY_AT)),
-        .deleted_at = hf_cell_i64(found, 0, HEAD(DELETED_AT)),
+        .head_revision = hf_out_i64(found, 0, HEAD(HEAD_REVISION)),
+        .record_count = hf_out_i64(found, 0, HEAD(RECORD_COUNT)),
+        .ready_at = hf_out_i64(found, 0, HEAD(READY_AT)),
+        .deleted_at = hf_out_i64(found, 0, HEAD(DELETED_AT)),
     };
     if (failed || !s->session_id)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -71,8 +71,8 @@ static int list_range(struct hf_store *handle, const struct hf_session_filter *f
         rc = hf_ops_read(&ops, err);
     if (rc == 0) {
         ret_range[0] = after;
-        ret_range[1] = hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SESSION_WINDOW_LAST);
-        *ret_more = hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SESSION_WINDOW_MORE);
+        ret_range[1] = hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SESSION_WINDOW_LAST);
+        *ret_more = hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SESSION_WINDOW_MORE);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -118,7 +118,7 @@ int sql_session_list(struct hf_store *handle, const struct hf_caller *who,
     if (rc == 0 && (found->full || found->out_count == filter->limit))
         rc = list_next(
             answer, handle->alloc,
-            hf_cell_i64(found, found->out_count - 1, HF_COL_SESSION_LIST_SESSION_KEY),
+            hf_out_i64(found, found->out_count - 1, HF_COL_SESSION_LIST_SESSION_KEY),
             err);
     else if (rc == 0 && goes_on)
         rc = list_next(answer, handle->alloc, range[1], err);
@@ -186,7 +186,7 @@ static int add_node(struct history *h, const struct hf_call *found, size_t i,
     struct hf_node *node = &h->nodes[h->count];
     const struct hf_val *turn = hf_cell(found, i, NODE(TURN_ID));
     const struct hf_val *record = hf_cell(found, i, NODE(RECORD));
-    if (hf_cell_i64(found, i, NODE(ORDINAL)) != h->ordinal || record->type != HF_VAL_TEXT)
+    if (hf_out_i64(found, i, NODE(ORDINAL)) != h->ordinal || record->type != HF_VAL_TEXT)
         return broken(h, err);
     int rc = show_record(h, record->at, record->len, node, err);
     if (rc == 0)
@@ -217,7 +217,7 @@ static int begin_at(struct history *h, const struct hf_call *found, int64_t from
     if (from == 0)
         return 0;
     const struct hf_val *chain = found->out_count ? hf_cell(found, 0, NODE(CHAIN)) : NULL;
-    if (!chain || hf_cell_i64(found, 0, NODE(ORDINAL)) != from - 1 ||
+    if (!chain || hf_out_i64(found, 0, NODE(ORDINAL)) != from - 1 ||
         chain->type != HF_VAL_BYTES || chain->len != sizeof h->chain)
         return broken(h, err);
     memcpy(h->chain, chain->at, sizeof h->chain);
@@ -364,11 +364,11 @@ static int show_usage(struct hf_session_answer *answer, const struct hf_call *fo
         all[i].model = hf_session_answer_copy(answer,
                                               (struct hf_span){ model->at, model->len });
         all[i].usage =
-            (struct hf_usage){ .input = hf_cell_i64(found, i, USAGE(INPUT)),
-                               .output = hf_cell_i64(found, i, USAGE(OUTPUT)),
-                               .cache_read = hf_cell_i64(found, i, USAGE(CACHE_READ)),
-                               .cache_write = hf_cell_i64(found, i, USAGE(CACHE_WRITE)),
-                               .reasoning = hf_cell_i64(found, i, USAGE(REASONING)) };
+            (struct hf_usage){ .input = hf_out_i64(found, i, USAGE(INPUT)),
+                               .output = hf_out_i64(found, i, USAGE(OUTPUT)),
+                               .cache_read = hf_out_i64(found, i, USAGE(CACHE_READ)),
+                               .cache_write = hf_out_i64(found, i, USAGE(CACHE_WRITE)),
+                               .reasoning = hf_out_i64(found, i, USAGE(REASONING)) };
         failed = !all[i].source || !all[i].model;
     }
     if (failed)
@@ -396,7 +396,7 @@ static int check_head(const struct hf_session_load *request, const struct hf_ses
 static void cut_page(struct hf_call *found, int64_t end, bool first)
 {
     while (first && found->out_count > 0 &&
-           hf_cell_i64(found, found->out_count - 1, NODE(ORDINAL)) >= end)
+           hf_out_i64(found, found->out_count - 1, NODE(ORDINAL)) >= end)
         found->out_count--;
 }
 
@@ -427,8 +427,8 @@ int session_load_show(const struct hf_session_load *request, struct hf_ops *ops,
                          .session_id = request->session_id,
                          .committed = s->record_count };
     if (rc == 0 && turn) {
-        const char *transients = hf_cell_text(hf_ops_result(ops, reads->turn.turn), 0,
-                                              HF_COL_TURN_OPEN_TRANSIENTS);
+        const char *transients = hf_out_text(hf_ops_result(ops, reads->turn.turn), 0,
+                                             HF_COL_TURN_OPEN_TRANSIENTS);
         rc = show_turn_nodes(&t, hf_ops_result(ops, reads->turn_nodes),
                              transients ? transients : "", turn, err);
     }
@@ -503,12 +503,12 @@ static int show_turn_facts(struct hf_session_answer *answer, const struct hf_ops
     bool failed = !turn;
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
-    turn->base_revision = hf_cell_i64(found, 0, SHOWN(BASE_REVISION));
-    turn->step = hf_cell_i64(found, 0, SHOWN(STEP));
-    turn->node_count = hf_cell_i64(found, 0, SHOWN(NODE_COUNT));
-    turn->active_ms = hf_cell_i64(found, 0, SHOWN(ACTIVE_MS));
-    turn->started_at = hf_cell_i64(found, 0, SHOWN(STARTED_AT));
-    turn->finished_at = hf_cell_i64(found, 0, SHOWN(FINISHED_AT));
+    turn->base_revision = hf_out_i64(found, 0, SHOWN(BASE_REVISION));
+    turn->step = hf_out_i64(found, 0, SHOWN(STEP));
+    turn->node_count = hf_out_i64(found, 0, SHOWN(NODE_COUNT));
+    turn->active_ms = hf_out_i64(found, 0, SHOWN(ACTIVE_MS));
+    turn->started_at = hf_out_i64(found, 0, SHOWN(STARTED_AT));
+    turn->finished_at = hf_out_i64(found, 0, SHOWN(FINISHED_AT));
     turn->turn_id = session_copied(answer, hf_cell(found, 0, SHOWN(TURN_ID)), &failed);
     turn->outcome = session_copied(answer, hf_cell(found, 0, SHOWN(OUTCOME)), &failed);
     answer->turn = turn;
@@ -531,12 +531,12 @@ static int show_turn_effects(struct hf_session_answer *answer,
         all[i] = (struct hf_session_effect){
             .session_id = named,
             .turn_id = answer->turn->turn_id,
-            .started_at = hf_cell_i64(found, i, EFFECT(STARTED_AT)),
-            .settled_at = hf_cell_i64(found, i, EFFECT(SETTLED_AT)),
-            .attempt = hf_cell_i64(found, i, EFFECT(ATTEMPT)),
-            .due_at = hf_cell_i64(found, i, EFFECT(DUE_AT)),
-            .fence = hf_cell_i64(found, i, EFFECT(FENCE)),
-            .taken_over = hf_cell_i64(found, i, EFFECT(TAKEN_OVER)) != 0,
+            .started_at = hf_out_i64(found, i, EFFECT(STARTED_AT)),
+            .settled_at = hf_out_i64(found, i, EFFECT(SETTLED_AT)),
+            .attempt = hf_out_i64(found, i, EFFECT(ATTEMPT)),
+            .due_at = hf_out_i64(found, i, EFFECT(DUE_AT)),
+            .fence = hf_out_i64(found, i, EFFECT(FENCE)),
+            .taken_over = hf_out_i64(found, i, EFFECT(TAKEN_OVER)) != 0,
             .key = session_copied(answer, hf_cell(found, i, EFFECT(EFFECT_KEY)), &failed),
             .kind = session_copied(answer, hf_cell(found, i, EFFECT(KIND)), &failed),
             .recovery = session_copied(answer, hf_cell(found, i, EFFECT(RECOVERY)),
@@ -575,7 +575,7 @@ int sql_session_turn(struct hf_store *handle, const char *session_id, const char
     if (rc == 0) {
         h.committed = answer->sessions->record_count;
         rc = show_page(&h, hf_ops_result(&ops, TURN_NODES),
-                       hf_cell_i64(hf_ops_result(&ops, TURN_FACTS), 0, 1), err);
+                       hf_out_i64(hf_ops_result(&ops, TURN_FACTS), 0, 1), err);
     }
     if (rc == 0)
         rc = show_usage(answer, hf_ops_result(&ops, TURN_USAGE), err);
@@ -606,7 +606,7 @@ int sql_session_node(struct hf_store *handle, const char *session_id, int64_t or
     if (rc == 0)
         rc = session_show(answer, hf_ops_result(&ops, 0), 1, err);
     if (rc == 0 && (found->out_count == 0 ||
-                    hf_cell_i64(found, found->out_count - 1, NODE(ORDINAL)) != ordinal))
+                    hf_out_i64(found, found->out_count - 1, NODE(ORDINAL)) != ordinal))
         rc = hf_fail(err, HF_ENOTFOUND, "ordinal", "session %.100s has no node %lld",
                      session_id, (long long)ordinal);
     struct history h = { .answer = answer, .session_id = session_id };

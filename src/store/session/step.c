@@ -109,8 +109,8 @@ static int step_once(struct stepping *s, struct hf_session_stepped *stepped,
     if (rc == 0) {
         stepped->cancel_requested = s->cancel_asked;
         stepped->ready = s->away > 0 && hf_ops_result(&ops, s->away)->out_count > 0 &&
-                         hf_cell_i64(hf_ops_result(&ops, s->away), 0,
-                                     HF_COL_SESSION_PUT_AWAY_READY) != 0;
+                         hf_out_i64(hf_ops_result(&ops, s->away), 0,
+                                    HF_COL_SESSION_PUT_AWAY_READY) != 0;
     } else if (rc == HF_EGUARD) {
         rc = refused(s, &ops, stepped, err);
     }

@@ -18,7 +18,7 @@ static void add_tokens(struct hf_ops *ops, enum hf_sql_id statement,
     }
 }
 
-#define RENEWED(name) hf_cell_i64(found, i, HF_COL_SESSION_RENEWED_##name)
+#define RENEWED(name) hf_out_i64(found, i, HF_COL_SESSION_RENEWED_##name)
 
 /* Those that are found again are held. */
 static void tell(const struct hf_call *found, struct hf_session_renewal *renewals,

@@ -32,16 +32,16 @@ int session_wait_read(const struct hf_call *found, size_t i, struct hf_wait *ret
                       struct hf_err *err)
 {
     struct hf_wait wait = {
-        .deadline_at = hf_cell_i64(found, i, 0),
-        .escalate_at = hf_cell_i64(found, i, 1),
-        .opened_at = hf_cell_i64(found, i, 2),
-        .closed_at = hf_cell_i64(found, i, 3),
+        .deadline_at = hf_out_i64(found, i, 0),
+        .escalate_at = hf_out_i64(found, i, 1),
+        .opened_at = hf_out_i64(found, i, 2),
+        .closed_at = hf_out_i64(found, i, 3),
     };
     enum hf_wait_kind kind;
     enum hf_wait_state state;
     enum hf_wait_policy policy;
     for (size_t f = 0; f < TEXTS; f++)
-        *text_at(&wait, f) = hf_cell_text(found, i, TEXTS_AT + f);
+        *text_at(&wait, f) = hf_out_text(found, i, TEXTS_AT + f);
     if (!hf_wait_kind_of(wait.kind, &kind) || !hf_wait_state_of(wait.state, &state) ||
         !hf_wait_policy_of(wait.policy, &policy))
         return hf_fail(err, HF_ECORRUPT, "wait",

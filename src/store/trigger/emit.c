@@ -317,18 +317,18 @@ int sql_trigger_deliveries(struct hf_store *handle, const struct hf_caller *who,
         rc = hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < found->out_count; i++) {
         struct hf_delivery d = {
-            .delivery_id = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_DELIVERY_ID),
-            .subscription_id = hf_cell_text(found, i,
-                                            HF_COL_DELIVERY_LIST_SUBSCRIPTION_ID),
-            .owner_scope = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_OWNER_SCOPE),
-            .subscription_key = hf_cell_text(found, i,
-                                             HF_COL_DELIVERY_LIST_SUBSCRIPTION_KEY),
-            .incarnation = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_INCARNATION),
-            .revision = hf_cell_i64(found, i, HF_COL_DELIVERY_LIST_REVISION),
-            .snapshot = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_SNAPSHOT),
-            .work_id = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_WORK_ID),
-            .wake_work_id = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_WAKE_WORK_ID),
-            .created_at = hf_cell_i64(found, i, HF_COL_DELIVERY_LIST_CREATED_AT),
+            .delivery_id = hf_out_text(found, i, HF_COL_DELIVERY_LIST_DELIVERY_ID),
+            .subscription_id = hf_out_text(found, i,
+                                           HF_COL_DELIVERY_LIST_SUBSCRIPTION_ID),
+            .owner_scope = hf_out_text(found, i, HF_COL_DELIVERY_LIST_OWNER_SCOPE),
+            .subscription_key = hf_out_text(found, i,
+                                            HF_COL_DELIVERY_LIST_SUBSCRIPTION_KEY),
+            .incarnation = hf_out_text(found, i, HF_COL_DELIVERY_LIST_INCARNATION),
+            .revision = hf_out_i64(found, i, HF_COL_DELIVERY_LIST_REVISION),
+            .snapshot = hf_out_text(found, i, HF_COL_DELIVERY_LIST_SNAPSHOT),
+            .work_id = hf_out_text(found, i, HF_COL_DELIVERY_LIST_WORK_ID),
+            .wake_work_id = hf_out_text(found, i, HF_COL_DELIVERY_LIST_WAKE_WORK_ID),
+            .created_at = hf_out_i64(found, i, HF_COL_DELIVERY_LIST_CREATED_AT),
         };
         rc = hf_emission_add(emission, &d) ? hf_fail_plain(err, HF_ENOMEM) : 0;
     }

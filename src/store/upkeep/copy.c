@@ -139,7 +139,7 @@ static int count_rows(struct copying *c, const struct side *side,
     hf_ops_call(&ops, table->count, 1);
     int rc = hf_ops_read(&ops, c->err);
     if (rc == 0)
-        *ret_rows = hf_cell_i64(hf_ops_result(&ops, 0), 0, 0);
+        *ret_rows = hf_out_i64(hf_ops_result(&ops, 0), 0, 0);
     hf_ops_fini(&ops);
     return rc;
 }

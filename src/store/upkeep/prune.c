@@ -13,7 +13,7 @@ static void for_each_seq(struct hf_ops *ops, const struct hf_call *picked,
     for (size_t i = 0; i < picked->out_count; i++) {
         if (i > 0)
             hf_ops_again(ops);
-        hf_ops_i64(ops, hf_cell_i64(picked, i, HF_COL_PRUNE_PICK_SEQ));
+        hf_ops_i64(ops, hf_out_i64(picked, i, HF_COL_PRUNE_PICK_SEQ));
         if (before)
             hf_ops_i64(ops, before);
     }
@@ -82,7 +82,7 @@ static int prune_chunk(struct pruning *p, size_t limit, struct hf_err *err)
             rc = hf_ops_counted(&drop, err);
         if (rc == 0)
             add_report(p, &drop, events);
-        p->after = hf_cell_i64(picked, picked->out_count - 1, HF_COL_PRUNE_PICK_SEQ);
+        p->after = hf_out_i64(picked, picked->out_count - 1, HF_COL_PRUNE_PICK_SEQ);
     }
     bool last = rc == 0 && picked->out_count == 0;
     hf_ops_fini(&drop);

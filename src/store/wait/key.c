@@ -18,7 +18,7 @@ static int read_secrets(struct sql_store *store, struct sql_secrets *ret_secrets
     int rc = hf_ops_read(&ops, err);
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < found->out_count && i < 2; i++) {
-        const char *id = hf_cell_text(found, i, HF_COL_WAIT_SECRETS_KEY_ID);
+        const char *id = hf_out_text(found, i, HF_COL_WAIT_SECRETS_KEY_ID);
         const struct hf_val *bytes = hf_cell(found, i, HF_COL_WAIT_SECRETS_SECRET);
         struct hf_wait_secret *one = &secrets.all[i];
         if (!id || strlen(id) != sizeof one->key_id - 1 ||
@@ -28,7 +28,7 @@ static int read_secrets(struct sql_store *store, struct sql_secrets *ret_secrets
             break;
         memcpy(one->key_id, id, sizeof one->key_id);
         memcpy(one->bytes, bytes->at, sizeof one->bytes);
-        secrets.valid_until[i] = hf_cell_i64(found, i, HF_COL_WAIT_SECRETS_VALID_UNTIL);
+        secrets.valid_until[i] = hf_out_i64(found, i, HF_COL_WAIT_SECRETS_VALID_UNTIL);
         secrets.count++;
     }
     hf_ops_fini(&ops);

@@ -135,9 +135,9 @@ static int find(struct hf_ops *ops, const char *part, const char **ret_id,
         return rc;
     if (found->out_count == 0)
         return hf_fail(err, HF_ENOTFOUND, "wait_id", "there is no wait %.80s", part);
-    *ret_id = hf_cell_text(found, 0, HF_COL_WAIT_FIND_WAIT_ID);
+    *ret_id = hf_out_text(found, 0, HF_COL_WAIT_FIND_WAIT_ID);
     for (size_t i = 1; i < found->out_count; i++)
-        if (!hf_same(*ret_id, hf_cell_text(found, i, HF_COL_WAIT_FIND_WAIT_ID)))
+        if (!hf_same(*ret_id, hf_out_text(found, i, HF_COL_WAIT_FIND_WAIT_ID)))
             return hf_fail(err, HF_EAMBIGUOUS, "wait_id", "several waits match %.80s",
                            part);
     return 0;

@@ -104,8 +104,8 @@ static int judge(const struct closing *c, const struct hf_call *found,
     bool open = rc == 0 && hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_OPEN));
     bool cancelled = rc == 0 &&
                      hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_CANCELLED));
-    bool mine = rc == 0 && hf_same(hf_cell_text(found, 0, SESSION_WAIT_CLOSED_BY),
-                                   c->what.closed_by);
+    bool mine = rc == 0 &&
+                hf_same(hf_out_text(found, 0, SESSION_WAIT_CLOSED_BY), c->what.closed_by);
     if (rc)
         return rc;
     if (open && c->what.answerer && wait.answerer &&
@@ -296,8 +296,8 @@ static int revoke_turn(struct hf_store *handle, const struct hf_caller *who,
         rc = hf_ops_write(&ops, err);
     }
     if (rc == 0 && some)
-        answer->revoked = hf_cell_i64(hf_ops_result(&ops, counted), 0,
-                                      HF_COL_TURN_CLOSED_NOW_CLOSED);
+        answer->revoked = hf_out_i64(hf_ops_result(&ops, counted), 0,
+                                     HF_COL_TURN_CLOSED_NOW_CLOSED);
     hf_ops_fini(&ops);
     hf_ops_fini(&look);
     return rc;

@@ -136,8 +136,8 @@ static int sweep_one(struct sweeping *s, const struct hf_ops *seen, size_t i,
                      struct hf_err *err)
 {
     const struct hf_call *found = hf_ops_result(seen, 0);
-    hf_ms check_at = hf_cell_i64(found, i, SESSION_WAIT_CHECK_AT);
-    hf_ms next_ms = hf_cell_i64(found, i, SESSION_WAIT_NEXT_MS);
+    hf_ms check_at = hf_out_i64(found, i, SESSION_WAIT_CHECK_AT);
+    hf_ms next_ms = hf_out_i64(found, i, SESSION_WAIT_NEXT_MS);
     struct hf_wait wait;
     int rc = session_wait_read(found, i, &wait, err);
     if (rc)

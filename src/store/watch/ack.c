@@ -89,7 +89,7 @@ static int read_chunk(struct acking *a)
     int rc = hf_ops_read(&ops, a->err);
     a->count = rc == 0 ? hf_ops_result(&ops, 0)->out_count : 0;
     for (size_t i = 0; i < a->count; i++)
-        a->seqs[i] = hf_cell_i64(hf_ops_result(&ops, 0), i, HF_COL_WORK_UNACKED_SEQ);
+        a->seqs[i] = hf_out_i64(hf_ops_result(&ops, 0), i, HF_COL_WORK_UNACKED_SEQ);
     hf_ops_fini(&ops);
     return rc;
 }

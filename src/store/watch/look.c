@@ -63,8 +63,8 @@ static int show_unit(struct watch_look *look, const struct hf_call *rows, size_t
     row.w.retry_policy = NULL;
     struct hf_look_row seen = {
         .work = &row.w,
-        .said = hf_cell_text(rows, i, HF_COL_SEEN_SILENT_SAID),
-        .said_by = hf_cell_text(rows, i, HF_COL_SEEN_SILENT_SAID_BY),
+        .said = hf_out_text(rows, i, HF_COL_SEEN_SILENT_SAID),
+        .said_by = hf_out_text(rows, i, HF_COL_SEEN_SILENT_SAID_BY),
     };
     if (rc == 0 && look->asked->what == HF_NEED_SILENT)
         seen.text = missing_proof(row.w.holder);
@@ -82,8 +82,8 @@ static int count_units(struct watch_look *look)
     hf_ops_i64(&ops, HF_LOOK_BOUND);
     int rc = hf_ops_read(&ops, look->err);
     if (rc == 0)
-        look->matched = hf_cell_i64(hf_ops_result(&ops, 0), 0,
-                                    units[look->asked->what].counted);
+        look->matched = hf_out_i64(hf_ops_result(&ops, 0), 0,
+                                   units[look->asked->what].counted);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -106,8 +106,8 @@ static int look_units(struct watch_look *look)
 
 static int show_wait(struct watch_look *look, const struct hf_call *rows, size_t i)
 {
-#define TEXT(name) hf_cell_text(rows, i, HF_COL_SEEN_APPROVAL_##name)
-#define TIME(name) hf_cell_i64(rows, i, HF_COL_SEEN_APPROVAL_##name)
+#define TEXT(name) hf_out_text(rows, i, HF_COL_SEEN_APPROVAL_##name)
+#define TIME(name) hf_out_i64(rows, i, HF_COL_SEEN_APPROVAL_##name)
     const struct hf_wait wait = {
         .wait_id = TEXT(WAIT_ID),
         .session_id = TEXT(SESSION_ID),
@@ -163,9 +163,9 @@ static int look_rest(struct watch_look *look)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         const struct hf_look_row seen = {
-            .kind = hf_cell_text(rows, i, HF_COL_SEEN_ENDED_REST_KIND),
-            .text = hf_cell_text(rows, i, HF_COL_SEEN_ENDED_REST_ERROR_CLASS),
-            .count = hf_cell_i64(rows, i, HF_COL_SEEN_ENDED_REST_UNITS),
+            .kind = hf_out_text(rows, i, HF_COL_SEEN_ENDED_REST_KIND),
+            .text = hf_out_text(rows, i, HF_COL_SEEN_ENDED_REST_ERROR_CLASS),
+            .count = hf_out_i64(rows, i, HF_COL_SEEN_ENDED_REST_UNITS),
         };
         look->matched += seen.count;
         rc = look->asked->each(look->asked->user, &seen);
@@ -186,17 +186,17 @@ static int look_sessions(struct watch_look *look)
     int rc = hf_ops_read(&ops, look->err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        hf_ms left = hf_cell_i64(rows, i, HF_COL_SEEN_SESSIONS_LEASE_REMAINING_MS);
+        hf_ms left = hf_out_i64(rows, i, HF_COL_SEEN_SESSIONS_LEASE_REMAINING_MS);
         struct hf_look_row seen = {
-            .id = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_SESSION_ID),
-            .tenant = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_TENANT),
-            .kind = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_AGENT),
-            .owner = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_OWNER),
+            .id = hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_SESSION_ID),
+            .tenant = hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_TENANT),
+            .kind = hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_AGENT),
+            .owner = hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_OWNER),
             .count = left,
-            .most = hf_cell_i64(rows, i, HF_COL_SEEN_SESSIONS_LEASE_TTL_MS),
+            .most = hf_out_i64(rows, i, HF_COL_SEEN_SESSIONS_LEASE_TTL_MS),
         };
         if (silent)
-            seen.text = missing_proof(hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_HOLDER));
+            seen.text = missing_proof(hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_HOLDER));
         rc = watch_show(look, &seen);
     }
     hf_ops_fini(&ops);
@@ -220,14 +220,14 @@ static int look_schedules(struct watch_look *look)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         const struct hf_look_row seen = {
-            .id = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_NAME),
-            .tenant = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_TENANT),
-            .kind = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_KIND),
-            .text = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_LAST_ERROR),
-            .count = hf_cell_i64(rows, i, HF_COL_SEEN_SCHEDULES_FAILURES),
-            .since = hf_cell_i64(rows, i,
-                                 failing ? HF_COL_SEEN_SCHEDULES_UPDATED_AT
-                                         : HF_COL_SEEN_SCHEDULES_NEXT_AT),
+            .id = hf_out_text(rows, i, HF_COL_SEEN_SCHEDULES_NAME),
+            .tenant = hf_out_text(rows, i, HF_COL_SEEN_SCHEDULES_TENANT),
+            .kind = hf_out_text(rows, i, HF_COL_SEEN_SCHEDULES_KIND),
+            .text = hf_out_text(rows, i, HF_COL_SEEN_SCHEDULES_LAST_ERROR),
+            .count = hf_out_i64(rows, i, HF_COL_SEEN_SCHEDULES_FAILURES),
+            .since = hf_out_i64(rows, i,
+                                failing ? HF_COL_SEEN_SCHEDULES_UPDATED_AT
+                                        : HF_COL_SEEN_SCHEDULES_NEXT_AT),
         };
         rc = watch_show(look, &seen);
     }
@@ -245,10 +245,10 @@ static int show_twins(struct watch_look *look, const struct hf_call *rows, size_
     for (size_t i = from; i < to; i++)
         if (watch_is_twin(rows, from, to, i)) {
             twins++;
-            since = hf_cell_i64(rows, i, HF_COL_OVERVIEW_HOLDERS_SINCE);
+            since = hf_out_i64(rows, i, HF_COL_OVERVIEW_HOLDERS_SINCE);
         }
     const struct hf_look_row seen = {
-        .id = hf_cell_text(rows, from, HF_COL_OVERVIEW_HOLDERS_OWNER),
+        .id = hf_out_text(rows, from, HF_COL_OVERVIEW_HOLDERS_OWNER),
         .count = twins,
         .since = since,
     };
@@ -275,7 +275,7 @@ static int show_limit(struct watch_look *look, struct hf_ops *ops,
                       const struct hf_call *rows, size_t i)
 {
     char *name = hf_arena_text(&ops->arena,
-                               hf_cell_text(rows, i, HF_COL_SEEN_LIMITS_NAME));
+                               hf_out_text(rows, i, HF_COL_SEEN_LIMITS_NAME));
     if (!name)
         return hf_fail_plain(look->err, HF_ENOMEM);
     const char *tenant = "";
@@ -288,9 +288,9 @@ static int show_limit(struct watch_look *look, struct hf_ops *ops,
     const struct hf_look_row seen = {
         .id = name,
         .tenant = tenant,
-        .since = hf_cell_i64(rows, i, HF_COL_SEEN_LIMITS_SINCE),
-        .count = hf_cell_i64(rows, i, HF_COL_SEEN_LIMITS_WAITING),
-        .most = hf_cell_i64(rows, i, HF_COL_SEEN_LIMITS_MAX_RUNNING),
+        .since = hf_out_i64(rows, i, HF_COL_SEEN_LIMITS_SINCE),
+        .count = hf_out_i64(rows, i, HF_COL_SEEN_LIMITS_WAITING),
+        .most = hf_out_i64(rows, i, HF_COL_SEEN_LIMITS_MAX_RUNNING),
     };
     return look->tenant && *tenant && !hf_same(look->tenant, tenant)
                ? 0

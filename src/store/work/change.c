@@ -190,13 +190,13 @@ static int take_signal(struct changing *c, struct change_slot *slot,
     const struct hf_call *kept = rc ? NULL : hf_ops_result(slot->ops, 0);
     if (rc || kept->out_count == 0)
         return rc;
-    resume.payload = hf_cell_text(kept, 0, HF_COL_SIGNAL_FIRST_PAYLOAD);
+    resume.payload = hf_out_text(kept, 0, HF_COL_SIGNAL_FIRST_PAYLOAD);
     slot->waited = slot->step.row;
     slot->waited.revision = slot->was.revision + 1;
     rc = hf_step_change(&c->arena, &slot->waited, &resume, env, &step, err);
     if (rc == 0) {
         slot->step = step;
-        slot->signal = hf_cell_i64(kept, 0, HF_COL_SIGNAL_FIRST_NUMBER);
+        slot->signal = hf_out_i64(kept, 0, HF_COL_SIGNAL_FIRST_NUMBER);
     }
     return rc;
 }

@@ -251,8 +251,8 @@ static int take(struct taker *taker, struct hf_ops *ops, struct sql_scan *scan,
     int rc = hf_ops_write(ops, err);
     if (rc)
         return rc;
-    *ret_attention = hf_cell_i64(hf_ops_result(ops, calls.attention), 0,
-                                 HF_COL_WORK_ATTENTION_ATTENTION) != 0;
+    *ret_attention = hf_out_i64(hf_ops_result(ops, calls.attention), 0,
+                                HF_COL_WORK_ATTENTION_ATTENTION) != 0;
     sql_scan_end(taker->store, scan, ops, hf_ops_result(ops, calls.rows), *ret_attention);
     return sql_answered(show_taken(ops, calls.rows, false, answer, err), err);
 }

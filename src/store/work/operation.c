@@ -22,7 +22,7 @@ int sql_receipt_find(struct hf_ops *ops, const struct hf_caller *who, const char
         return hf_fail(err, HF_ECONFLICT, "operation_id",
                        "operation id %s was used earlier with other content",
                        who->operation_id);
-    *ret_result = hf_cell_text(found, 0, HF_COL_RECEIPT_READ_RESULT);
+    *ret_result = hf_out_text(found, 0, HF_COL_RECEIPT_READ_RESULT);
     return 1;
 }
 

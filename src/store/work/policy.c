@@ -49,19 +49,19 @@ static int read_entry(struct policy_set *set, const struct hf_call *call, size_t
     entry->scope = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_SCOPE), &rc);
     entry->policy = (struct hf_policy){
         .size = sizeof(struct hf_policy),
-        .ttl_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_TTL_MS),
-        .renew_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_RENEW_MS),
-        .grace_ms = has_grace ? hf_cell_i64(call, i, HF_COL_POLICY_LIST_GRACE_MS) : -1,
-        .wait_user_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_WAIT_USER_MS),
-        .wait_external_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_WAIT_EXTERNAL_MS),
-        .start_timeout_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_START_TIMEOUT_MS),
-        .exec_timeout_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_EXEC_TIMEOUT_MS),
-        .max_attempts = (int)hf_cell_i64(call, i, HF_COL_POLICY_LIST_MAX_ATTEMPTS),
+        .ttl_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_TTL_MS),
+        .renew_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_RENEW_MS),
+        .grace_ms = has_grace ? hf_out_i64(call, i, HF_COL_POLICY_LIST_GRACE_MS) : -1,
+        .wait_user_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_WAIT_USER_MS),
+        .wait_external_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_WAIT_EXTERNAL_MS),
+        .start_timeout_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_START_TIMEOUT_MS),
+        .exec_timeout_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_EXEC_TIMEOUT_MS),
+        .max_attempts = (int)hf_out_i64(call, i, HF_COL_POLICY_LIST_MAX_ATTEMPTS),
         .retry_policy = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_RETRY_POLICY), &rc),
         .close_rule = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_CLOSE_RULE), &rc),
         .wait_rule = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_WAIT_RULE), &rc),
     };
-    const char *disposition = hf_cell_text(call, i, HF_COL_POLICY_LIST_DISPOSITION);
+    const char *disposition = hf_out_text(call, i, HF_COL_POLICY_LIST_DISPOSITION);
     if (disposition)
         entry->policy.disposition = hf_disposition_of(disposition);
     return rc;
@@ -104,8 +104,7 @@ static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_
                 rc = hf_fail_plain(err, HF_ENOMEM);
         if (rc == 0)
             rc = read_limited(set, hf_ops_result(&ops, 1), err);
-        set->rated = hf_cell_i64(hf_ops_result(&ops, 2), 0, HF_COL_LIMIT_RATED_RATED) !=
-                     0;
+        set->rated = hf_out_i64(hf_ops_result(&ops, 2), 0, HF_COL_LIMIT_RATED_RATED) != 0;
     }
     hf_ops_fini(&ops);
     if (rc)

@@ -207,14 +207,14 @@ static int read_first(struct listing *list, enum hf_sql_id statement, int64_t ar
 
 static void take_count(struct listing *list, const struct hf_call *found)
 {
-    list->window = hf_cell_i64(found, 0, 0) > HF_PAGE_ROWS;
+    list->window = hf_out_i64(found, 0, 0) > HF_PAGE_ROWS;
 }
 
 /* An empty table has no window: nothing is behind any key. */
 static void take_window(struct listing *list, const struct hf_call *found)
 {
-    list->until = hf_cell_i64(found, 0, HF_COL_WORK_WINDOW_LAST);
-    list->more = hf_cell_i64(found, 0, HF_COL_WORK_WINDOW_MORE);
+    list->until = hf_out_i64(found, 0, HF_COL_WORK_WINDOW_LAST);
+    list->more = hf_out_i64(found, 0, HF_COL_WORK_WINDOW_MORE);
 }
 
 /* Open rows are read without others where there are at most as many as a page looks at. */
@@ -350,10 +350,10 @@ static int read_event(struct hf_events *events, const struct hf_call *rows, size
         const struct hf_field *field = &hf_event_fields[f];
         void *at = (char *)event + field->offset;
         if (field->kind == HF_FIELD_I64) {
-            *(int64_t *)at = hf_cell_i64(rows, i, f);
+            *(int64_t *)at = hf_out_i64(rows, i, f);
             continue;
         }
-        const char *text = hf_cell_text(rows, i, f);
+        const char *text = hf_out_text(rows, i, f);
         *(const char **)at = hf_events_text(events, text);
         if (text && !*(const char **)at)
             return HF_ENOMEM;
@@ -404,14 +404,14 @@ static void add_counts(struct hf_stats *stats, const struct hf_call *counts)
 {
     for (size_t i = 0; i < counts->out_count; i++) {
         enum hf_status status = hf_status_of(
-            hf_cell_text(counts, i, HF_COL_WORK_COUNTS_STATUS));
+            hf_out_text(counts, i, HF_COL_WORK_COUNTS_STATUS));
         enum hf_source source = hf_source_of(
-            hf_cell_text(counts, i, HF_COL_WORK_COUNTS_SOURCE_SYSTEM));
-        stats->by_status[status] += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_UNITS);
-        stats->by_source[source] += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_UNITS);
-        stats->gated += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_GATED);
-        stats->silent += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_SILENT);
-        stats->lapsing += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_LAPSING);
+            hf_out_text(counts, i, HF_COL_WORK_COUNTS_SOURCE_SYSTEM));
+        stats->by_status[status] += hf_out_i64(counts, i, HF_COL_WORK_COUNTS_UNITS);
+        stats->by_source[source] += hf_out_i64(counts, i, HF_COL_WORK_COUNTS_UNITS);
+        stats->gated += hf_out_i64(counts, i, HF_COL_WORK_COUNTS_GATED);
+        stats->silent += hf_out_i64(counts, i, HF_COL_WORK_COUNTS_SILENT);
+        stats->lapsing += hf_out_i64(counts, i, HF_COL_WORK_COUNTS_LAPSING);
     }
 }
 
@@ -436,12 +436,12 @@ int sql_stats(struct hf_store *handle, const struct hf_caller *who,
         const struct hf_call *at = hf_ops_result(&ops, ages);
         add_counts(&stats, hf_ops_result(&ops, counts));
         stats.oldest_queued_ms = age(ops.batch.now,
-                                     hf_cell_i64(at, 0, HF_COL_WORK_AGES_DUE_AT));
+                                     hf_out_i64(at, 0, HF_COL_WORK_AGES_DUE_AT));
         stats.oldest_running_ms = age(ops.batch.now,
-                                      hf_cell_i64(at, 0, HF_COL_WORK_AGES_STARTED_AT));
-        stats.next_wait_deadline_at = hf_cell_i64(at, 0, HF_COL_WORK_AGES_DEADLINE_AT);
-        stats.next_retry_at = hf_cell_i64(at, 0, HF_COL_WORK_AGES_NEXT_RETRY_AT);
-        stats.ended_badly = hf_cell_i64(at, 0, HF_COL_WORK_AGES_ENDED_BADLY);
+                                      hf_out_i64(at, 0, HF_COL_WORK_AGES_STARTED_AT));
+        stats.next_wait_deadline_at = hf_out_i64(at, 0, HF_COL_WORK_AGES_DEADLINE_AT);
+        stats.next_retry_at = hf_out_i64(at, 0, HF_COL_WORK_AGES_NEXT_RETRY_AT);
+        stats.ended_badly = hf_out_i64(at, 0, HF_COL_WORK_AGES_ENDED_BADLY);
         *ret_stats = stats;
     }
     hf_ops_fini(&ops);
@@ -511,7 +511,7 @@ static const int64_t *renewed_seqs(struct hf_ops *ops, const struct hf_call *ren
 {
     int64_t *seqs = hf_arena_array(&ops->arena, renewed->out_count + 1, sizeof *seqs);
     for (size_t i = 0; seqs && i < renewed->out_count; i++)
-        seqs[i] = hf_cell_i64(renewed, i, HF_COL_WORK_RENEW_ALL_SEQ);
+        seqs[i] = hf_out_i64(renewed, i, HF_COL_WORK_RENEW_ALL_SEQ);
     if (seqs)
         qsort(seqs, renewed->out_count, sizeof *seqs, by_number);
     return seqs;

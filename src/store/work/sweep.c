@@ -272,8 +272,8 @@ static int sweep_limits(struct sweeping *s, size_t limit, struct hf_err *err)
     int rc = hf_ops_read(&due, err);
     size_t names = rc == 0 ? hf_ops_result(&due, 0)->out_count : 0;
     for (size_t i = 0; i < names; i++)
-        hf_gates_note_name(
-            &write, hf_cell_text(hf_ops_result(&due, 0), i, HF_COL_LIMIT_DUE_NAME));
+        hf_gates_note_name(&write,
+                           hf_out_text(hf_ops_result(&due, 0), i, HF_COL_LIMIT_DUE_NAME));
     if (rc == 0 && names > 0)
         rc = hf_ops_write(&write, err);
     if (rc == 0)
@@ -319,7 +319,7 @@ static int sweep_dead_page(struct sweeping *s, const char *after, size_t limit,
     const char *holder = NULL;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const char *proof = NULL;
-        holder = hf_cell_text(hf_ops_result(&ops, 0), i, HF_COL_SWEEP_HOLDERS_HOLDER);
+        holder = hf_out_text(hf_ops_result(&ops, 0), i, HF_COL_SWEEP_HOLDERS_HOLDER);
         if (hf_holder_judge(&s->arena, holder, ops.batch.now, &proof) == HF_LIFE_DEAD)
             rc = sweep_dead_holder(s, holder, proof, limit, err);
     }
@@ -351,7 +351,7 @@ int sql_holders(struct hf_store *handle, hf_each_holder *each, void *user,
     hf_ops_text(&ops, "");
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
-        each(user, hf_cell_text(hf_ops_result(&ops, 0), i, HF_COL_SWEEP_HOLDERS_HOLDER));
+        each(user, hf_out_text(hf_ops_result(&ops, 0), i, HF_COL_SWEEP_HOLDERS_HOLDER));
     hf_ops_fini(&ops);
     return rc;
 }
@@ -371,12 +371,12 @@ static int next_due(struct hf_store *handle, hf_ms *ret_at, hf_ms *ret_now,
     int rc = hf_ops_read(&ops, err);
     if (rc == 0) {
         hf_ms at = sooner(
-            hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAKE_AT),
-            hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_LIMIT_WAKE_AT));
+            hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAKE_AT),
+            hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_LIMIT_WAKE_AT));
         at = sooner(
-            at, hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAIT_CHECK_AT));
-        hf_ms lease = hf_cell_i64(hf_ops_result(&ops, 0), 0,
-                                  HF_COL_SWEEP_NEXT_LEASE_CHECK_AT);
+            at, hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAIT_CHECK_AT));
+        hf_ms lease = hf_out_i64(hf_ops_result(&ops, 0), 0,
+                                 HF_COL_SWEEP_NEXT_LEASE_CHECK_AT);
         /* The lease clock runs next to the wall clock: only the distance carries over. */
         hf_ms lease_at = lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0;
         *ret_at = sooner(at, lease_at);
