@@ -96,7 +96,7 @@ SELECT {session}, m.request_hash FROM {session_from}
 
 -- Sending.
 
--- name: session_nudge
+-- name: session_make_ready
 -- There is something to do. A session that is leased is looked at when the lease is released. One
 -- whose open turn waits stays so: only a cancel is about that turn.
 -- in: $1 session_id, $2 cancel request or null, $3 work_id of the input that the batch makes, unless

@@ -244,7 +244,7 @@ UPDATE /*lite OR ROLLBACK*/ session_turn
                     WHERE s.session_id = $1 AND s.deleted_at IS NULL
                       AND ((t.turn_id = $2) OR ($2::text IS NULL AND t.turn_key = s.turn_key)))
 
--- name: session_rouse
+-- name: turn_make_ready
 -- The open turn may go on: unless a worker holds the session, it is ready.
 -- in: $1 session_id, $2 turn_id
 UPDATE /*lite OR ROLLBACK*/ session

@@ -45,8 +45,6 @@ EXCEPTIONS = [
     ("banned", "src/run/command/keeper.c", r"_exit\(\).*", "as above"),
     ("banned", "kit/conform/kit.c", r"(vsnprintf|snprintf|strcmp)\(\).*",
      "the suite links with the public library only: base/ is out of its reach"),
-    ("tags", "*", r"hf_(threads|job) names another type in src/(os|agent/worker)/threads\.h",
-     "the agent's worker has threads of its own, which libuv needs"),
     ("errors", "include/holdfast/sys/conformance.h", ".*hf_conform_run.*",
      "it returns -1 with a text: a case that fails has no code"),
     ("errors", "include/holdfast/turn_json.h", ".*", "the first comment of the file lists them"),

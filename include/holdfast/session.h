@@ -53,9 +53,10 @@ HF_API const char *hf_relation_word(enum hf_relation relation); /* NULL past the
     X(MESSAGE, "message") /* payload: a record in the machine's JSON form */             \
     X(WAKE, "wake")       /* payload: JSON of the wake; begins the turn as a cause */
 #define X(name, word) HF_INPUT_##name,
-enum hf_input_kind { HF_INPUT_KINDS(X) HF_INPUT_KIND_COUNT };
+enum hf_session_input_kind { HF_INPUT_KINDS(X) HF_INPUT_KIND_COUNT };
 #undef X
-HF_API const char *hf_input_kind_word(enum hf_input_kind kind); /* NULL past the last */
+HF_API const char *hf_session_input_kind_word(
+    enum hf_session_input_kind kind); /* NULL past the last */
 
 /* A session as readers see it. Texts are NULL where there is none, times are 0. */
 struct hf_session {
@@ -89,11 +90,11 @@ struct hf_session {
 
 /* One input of the open turn. */
 struct hf_session_input {
-    enum hf_input_kind kind;
+    enum hf_session_input_kind kind;
     const char *work_id;
     const char *status;  /* of its unit */
     const char *gate;    /* of its unit, while it is queued: lane, or held */
-    const char *payload; /* JSON; see hf_input_kind */
+    const char *payload; /* JSON; see hf_session_input_kind */
     const char *turn_id; /* NULL: in no turn yet */
     int64_t attempt_count;
     int64_t crashes; /* claims that were lost in a row without a new step */

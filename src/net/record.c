@@ -303,8 +303,8 @@ static const struct hf_transport_methods methods = {
     .free = record_free,
 };
 
-int hf_record_new(struct hf_loop *loop, struct hf_transport *inner, const char *path,
-                  struct hf_transport **ret_transport, struct hf_err *err)
+int hf_recorder_new(struct hf_loop *loop, struct hf_transport *inner, const char *path,
+                    struct hf_transport **ret_transport, struct hf_err *err)
 {
     static const char head[] = "{\"holdfast_script\":1}\n";
     const struct hf_alloc *alloc = hf_loop_alloc(loop);

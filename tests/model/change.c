@@ -495,8 +495,9 @@ static int apply(struct m_call *call, const struct hf_change *change,
     if (rc == 0 && row->w.session_id && waited && row->status == HF_STATUS_CANCELLED)
         m_cancel_waiting(call, row);
     if (rc == 0 && row->w.session_id && !hf_status_terminal(row->status))
-        m_session_nudge(call, row->w.session_id,
-                        row->status == HF_STATUS_RUNNING ? row->w.cancel_request : NULL);
+        m_session_make_ready(call, row->w.session_id,
+                             row->status == HF_STATUS_RUNNING ? row->w.cancel_request
+                                                              : NULL);
     m_lanes(call->disk);
     return rc;
 }

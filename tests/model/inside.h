@@ -434,7 +434,8 @@ void m_session_free(struct m_call *call, struct m_session *s, hf_ms until);
 void m_session_ended(struct m_call *call, struct m_session *s, const char *token,
                      const char *verb);
 bool m_session_ended_by(const struct m_session *s, const char *token, const char *verb);
-void m_session_nudge(struct m_call *call, const char *session_id, const char *cancel);
+void m_session_make_ready(struct m_call *call, const char *session_id,
+                          const char *cancel);
 /* The first input that can begin a turn, or NULL. */
 struct m_input *m_session_pending(struct model_disk *disk, const struct m_session *s);
 /* The input of the open turn is queued again. */

@@ -162,7 +162,7 @@ bool m_session_ended_by(const struct m_session *s, const char *token, const char
     return s && token && m_same(s->ended_token, token) && m_same(s->ended_verb, verb);
 }
 
-void m_session_nudge(struct m_call *call, const char *session_id, const char *cancel)
+void m_session_make_ready(struct m_call *call, const char *session_id, const char *cancel)
 {
     struct m_session *s = m_session_of(call->disk, session_id);
     if (!s)
@@ -303,7 +303,7 @@ static int session_send(struct hf_store *store, const struct hf_caller *who,
         row = add_unit(&call, request, id);
         struct m_input *input = m_add(call.disk->inputs);
         *input = (struct m_input){ .session_id = row->w.session_id, .seq = row->seq };
-        m_session_nudge(&call, request->session_id, NULL);
+        m_session_make_ready(&call, request->session_id, NULL);
     }
     struct hf_item *item = hf_answer_add(answer);
     m_show(&call, answer, item, row, false);

@@ -60,7 +60,7 @@ static const char *kind_of_id(const char *wait_id)
 
 /* ---- closing ---------------------------------------------------------------------------- */
 
-static void rouse(struct m_call *call, struct m_session *s)
+static void make_turn_ready(struct m_call *call, struct m_session *s)
 {
     if (!s->nonce && (!s->s.ready_at || s->s.ready_at > call->now))
         s->s.ready_at = call->now;
@@ -358,7 +358,7 @@ static void expire(struct m_call *call, struct m_wait *wait)
     struct m_row *row = unit_of(call, wait->w.session_id, wait->w.turn_id);
     bool fails = m_same(wait->w.policy, "fail_turn");
     if (m_same(s->s.turn_id, wait->w.turn_id))
-        rouse(call, s);
+        make_turn_ready(call, s);
     close_wait(call, wait, "timed_out", outcome_at_deadline(wait->w.policy), "sweep");
     if (!fails) {
         resume_unit(call, row, wait->w.wait_id, "resumed");
@@ -473,7 +473,7 @@ static struct m_wait *end_one(struct m_call *call, const char *wait_id, const ch
         close_wait(call, wait, state, outcome, closed_by);
         if (!early) {
             if (m_same(s->s.turn_id, wait->w.turn_id))
-                rouse(call, s);
+                make_turn_ready(call, s);
             resume_unit(call, unit_of(call, wait->w.session_id, wait->w.turn_id), wait_id,
                         "resumed");
         }
@@ -565,7 +565,7 @@ static int revoke(struct hf_store *store, const struct hf_caller *who,
         return 0;
     turn->revoked = true;
     if (m_same(s->s.turn_id, turn_id))
-        rouse(&call, s);
+        make_turn_ready(&call, s);
     answer->revoked = m_waits_end(&call, turn_id);
     resume_unit(&call, m_row_by_seq(call.disk, turn->seq), NULL, "revoked");
     return 0;
@@ -696,7 +696,7 @@ void m_cancel_waiting(struct m_call *call, const struct m_row *row)
     if (m_same(s->s.turn_id, row->w.work_id)) {
         if (!s->s.cancel_request)
             s->s.cancel_request = "{}";
-        rouse(call, s);
+        make_turn_ready(call, s);
     }
     (void)m_waits_end(call, row->w.work_id); /* how many does not matter */
 }
@@ -742,7 +742,7 @@ int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
             return 0;
         s->s.cancel_request = m_say(call.disk, "{\"reason\":\"%s\"}",
                                     request->reason ? request->reason : "");
-        rouse(&call, s);
+        make_turn_ready(&call, s);
         if (!s->nonce && row->w.waiting_kind)
             cancel_unit(&call, row, request->reason);
         if (!s->nonce)

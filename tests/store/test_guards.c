@@ -741,11 +741,10 @@ static void r20_a_unit_is_born_only_as_the_law_says(void **state)
     allowed(world, BORN("queued", "", ""));
     allowed(world, BORN("done", ", finished_at", ", 1"));
     refused(world, BORN("failed", ", finished_at", ", 1"));
-    refused(world,
-            BORN("running",
-                 ", owner, claim_group, lease_fence, lease_incarnation, lease_ttl_ms, "
-                 "lease_expires_at",
-                 ", 'o', 'g', 1, 1, 1000, 5000"));
+    refused(world, BORN("running",
+                        ", owner, claim_group, lease_fence, lease_incarnation, "
+                        "lease_ttl_ms, lease_expires_at",
+                        ", 'o', 'g', 1, 1, 1000, 5000"));
     refused(world, BORN("retry_scheduled", ", next_retry_at", ", 5"));
     refused(world, BORN("waiting_external", ", waiting_kind", ", 'external'"));
 }

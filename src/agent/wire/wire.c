@@ -127,7 +127,8 @@ void hf_wire_head(struct hf_wire *wire, int status, const struct hf_http_header 
         if (hf_same(name, "content-type"))
             wire->streams = is_stream(headers[i].value);
         else if (hf_same(name, "retry-after"))
-            wire->decode.fault.retry_after_ms = hf_retry_after(headers[i].value, wall_ms);
+            wire->decode.fault.retry_after_ms = hf_wire_retry_after(headers[i].value,
+                                                                    wall_ms);
         else if (hf_same(name, "x-request-id") || hf_same(name, "request-id"))
             take_request_id(wire, headers[i].value);
     }

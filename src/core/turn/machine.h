@@ -295,7 +295,7 @@ HF_MUST_USE int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err);
 HF_MUST_USE int hf_turn_deliver(struct hf_move *move,
                                 const struct hf_turn_delivery *delivery,
                                 struct hf_err *err);
-bool hf_delivery_empty(const struct hf_turn_delivery *delivery);
+bool hf_turn_delivery_empty(const struct hf_turn_delivery *delivery);
 
 /* A handle without records, for hf_turn_new and hf_turn_restore; the ids may be NULL. */
 HF_MUST_USE int hf_turn_alloc(const struct hf_setup *setup, const char *session_id,

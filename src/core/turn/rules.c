@@ -92,7 +92,7 @@ static bool delivered_nothing(const struct hf_move *move,
                               const struct hf_turn_input *input)
 {
     (void)move;
-    return hf_delivery_empty(input->data);
+    return hf_turn_delivery_empty(input->data);
 }
 
 static bool nothing_and_go_on(const struct hf_move *move,

@@ -66,7 +66,7 @@ static void add_state(struct hf_ops *ops, const struct hf_row *row)
     hf_ops_i64_opt(ops, w->finished_at);
     hf_ops_i64(ops, w->updated_at);
     hf_ops_text(ops, w->result);
-    hf_ops_i64_opt(ops, hf_wake_at(row));
+    hf_ops_i64_opt(ops, hf_row_next_at(row));
     hf_ops_text(ops, w->limit_name);
     hf_ops_text(ops, w->fair_key);
     hf_ops_i64(ops, row->fair_weight ? row->fair_weight : 1);
@@ -80,7 +80,7 @@ static bool plain(const struct hf_row *row)
            !w->status_reason && !w->gate && !w->deadline_at && !w->start_timeout_ms &&
            !w->exec_timeout_ms && !w->waiting_kind && !w->waiting_ref &&
            !w->finished_at && !w->result && !w->limit_name && !w->fair_key &&
-           !row->fair_tag && row->fair_weight <= 1 && hf_wake_at(row) == 0;
+           !row->fair_tag && row->fair_weight <= 1 && hf_row_next_at(row) == 0;
 }
 
 void hf_put_plain_state(struct hf_ops *ops, const struct hf_work *w)

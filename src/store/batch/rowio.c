@@ -131,7 +131,7 @@ static hf_ms sooner(hf_ms a, hf_ms b)
     return a < b ? a : b;
 }
 
-hf_ms hf_wake_at(const struct hf_row *row)
+hf_ms hf_row_next_at(const struct hf_row *row)
 {
     /* A sweep never acts on a session's unit: it acts on the waits of its turn. */
     if (row->w.finished_at || row->w.session_id)
@@ -259,7 +259,7 @@ void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_
     hf_ops_text(ops, row->message);
     hf_ops_text(ops, row->note);
     hf_ops_text(ops, row->event_correlation_id);
-    hf_ops_i64_opt(ops, hf_wake_at(row));
+    hf_ops_i64_opt(ops, hf_row_next_at(row));
     hf_ops_i64(ops, row->crashes);
     hf_ops_i64_opt(ops, row->crashed_at);
     if (coming)

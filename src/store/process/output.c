@@ -75,7 +75,7 @@ static int read_stream(struct hf_ops *ops, size_t call, enum hf_stream stream,
     const struct hf_call *rows = hf_ops_result(ops, call);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
-        const struct hf_val *data = hf_cell(rows, i, HF_COL_OUTPUT_READ_DATA);
+        const struct hf_val *data = hf_out(rows, i, HF_COL_OUTPUT_READ_DATA);
         rc = hf_output_put(output, stream,
                            hf_out_i64(rows, i, HF_COL_OUTPUT_READ_ATTEMPT),
                            hf_out_i64(rows, i, HF_COL_OUTPUT_READ_CHUNK),

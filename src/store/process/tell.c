@@ -97,8 +97,8 @@ static int told_by_key(struct telling *t, struct hf_err *err)
     int rc = hf_ops_read(&t->look, err);
     if (rc || hf_ops_result(&t->look, 0)->out_count == 0)
         return rc;
-    const struct hf_val *content = hf_cell(hf_ops_result(&t->look, 0), 0,
-                                           HF_COL_PROCESS_KEY_READ_CONTENT);
+    const struct hf_val *content = hf_out(hf_ops_result(&t->look, 0), 0,
+                                          HF_COL_PROCESS_KEY_READ_CONTENT);
     bool same = content->len == sizeof t->content &&
                 memcmp(content->at, t->content, sizeof t->content) == 0;
     return same ? 1

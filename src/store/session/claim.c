@@ -89,7 +89,7 @@ static void add_start(struct claiming *c, struct hf_ops *ops,
     hf_ops_text(ops, lease->nonce);
     hf_ops_i64(ops, lease->fence);
     put_event(c, ops);
-    hf_ops_text(ops, hf_input_note(&ops->arena, lease, NULL, 0));
+    hf_ops_text(ops, hf_session_input_note(&ops->arena, lease, NULL, 0));
     hf_ops_text(ops, c->who->correlation_id);
     hf_ops_text(ops, hf_status_word(waits ? row->input_status : HF_STATUS_QUEUED));
     hf_ops_text(ops, waits ? "resumed" : "claimed");
@@ -115,7 +115,7 @@ static void add_pass(struct claiming *c, struct hf_ops *ops,
     hf_ops_text(ops, "session_reclaimed");
     put_event(c, ops);
     hf_ops_null(ops);
-    hf_ops_text(ops, hf_input_note(&ops->arena, lease, NULL, plan->crashes));
+    hf_ops_text(ops, hf_session_input_note(&ops->arena, lease, NULL, plan->crashes));
     hf_ops_text(ops, c->who->correlation_id);
 }
 
@@ -285,8 +285,8 @@ static int end_turn(struct claiming *c, const struct hf_session_row *row,
         hf_ops_text(&ops, "transition");
         put_event(c, &ops);
         hf_ops_null(&ops);
-        hf_ops_text(&ops,
-                    hf_input_note(&ops.arena, &row->lease, "poison", plan->crashes));
+        hf_ops_text(&ops, hf_session_input_note(&ops.arena, &row->lease, "poison",
+                                                plan->crashes));
         hf_ops_text(&ops, c->who->correlation_id);
         add_by_session(&ops, HF_SQL_INPUTS_LOOSE, row);
     } else {

@@ -187,7 +187,7 @@ static void add_inputs(struct committing *c, struct hf_ops *ops)
     hf_ops_text(ops, commit->token);
     hf_ops_text(ops, c->who->actor_kind);
     hf_ops_text(ops, c->who->actor);
-    hf_ops_text(ops, hf_input_note(&ops->arena, &lease, NULL, 0));
+    hf_ops_text(ops, hf_session_input_note(&ops->arena, &lease, NULL, 0));
     hf_ops_text(ops, c->who->correlation_id);
     hf_ops_ring_ended(ops, commit->turn_id);
 }

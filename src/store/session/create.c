@@ -77,7 +77,7 @@ static int answer_found(const struct hf_ops *ops, const struct hf_session_spec *
     if (answer->sessions->deleted_at)
         return hf_fail(err, HF_ESESSIONDELETED, "session_id",
                        "session %.100s was deleted", request->session_id);
-    if (!session_bytes_same(hf_cell(found, 0, HF_COL_SESSION_GET_REQUEST_HASH), hash,
+    if (!session_bytes_same(hf_out(found, 0, HF_COL_SESSION_GET_REQUEST_HASH), hash,
                             HF_DIGEST_BYTES))
         return hf_fail(err, HF_ECONFLICT, "session_id",
                        "session %.100s exists with other content", request->session_id);

@@ -119,10 +119,10 @@ static int show_entry(struct hf_session_answer *answer, const struct hf_call *fo
     entry->attempt = hf_out_i64(found, i, OPEN(ATTEMPT));
     entry->due_at = hf_out_i64(found, i, OPEN(DUE_AT));
     entry->fence = hf_out_i64(found, i, OPEN(FENCE));
-    entry->key = copy_cell(answer, hf_cell(found, i, OPEN(EFFECT_KEY)), &failed).at;
-    entry->kind = copy_cell(answer, hf_cell(found, i, OPEN(KIND)), &failed).at;
-    entry->envelope = copy_cell(answer, hf_cell(found, i, OPEN(ENVELOPE)), &failed);
-    entry->outcome = copy_cell(answer, hf_cell(found, i, OPEN(OUTCOME)), &failed);
+    entry->key = copy_cell(answer, hf_out(found, i, OPEN(EFFECT_KEY)), &failed).at;
+    entry->kind = copy_cell(answer, hf_out(found, i, OPEN(KIND)), &failed).at;
+    entry->envelope = copy_cell(answer, hf_out(found, i, OPEN(ENVELOPE)), &failed);
+    entry->outcome = copy_cell(answer, hf_out(found, i, OPEN(OUTCOME)), &failed);
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
     if (!hf_recovery_read(hf_out_text(found, i, OPEN(RECOVERY)), &entry->recovery) ||
@@ -173,7 +173,7 @@ int sql_session_blob(struct hf_store *handle, const uint8_t hash[32],
     if (rc == 0 && found->out_count == 0)
         rc = hf_fail(err, HF_EBLOB, "hash", "there is no such blob");
     if (rc == 0) {
-        const struct hf_val *cell = hf_cell(found, 0, HF_COL_BLOB_GET_BYTES);
+        const struct hf_val *cell = hf_out(found, 0, HF_COL_BLOB_GET_BYTES);
         answer->blob.len = cell->len;
         answer->blob.at = hf_session_answer_copy(answer,
                                                  (struct hf_span){ cell->at, cell->len });
@@ -226,13 +226,13 @@ static int show_unknown(struct hf_session_answer *answer, const struct hf_call *
             .settled_at = hf_out_i64(found, i, UNKNOWN(SETTLED_AT)),
             .attempt = hf_out_i64(found, i, UNKNOWN(ATTEMPT)),
             .session_id =
-                copy_cell(answer, hf_cell(found, i, UNKNOWN(SESSION_ID)), &failed).at,
-            .turn_id = copy_cell(answer, hf_cell(found, i, UNKNOWN(TURN_ID)), &failed).at,
-            .key = copy_cell(answer, hf_cell(found, i, UNKNOWN(EFFECT_KEY)), &failed).at,
-            .kind = copy_cell(answer, hf_cell(found, i, UNKNOWN(KIND)), &failed).at,
+                copy_cell(answer, hf_out(found, i, UNKNOWN(SESSION_ID)), &failed).at,
+            .turn_id = copy_cell(answer, hf_out(found, i, UNKNOWN(TURN_ID)), &failed).at,
+            .key = copy_cell(answer, hf_out(found, i, UNKNOWN(EFFECT_KEY)), &failed).at,
+            .kind = copy_cell(answer, hf_out(found, i, UNKNOWN(KIND)), &failed).at,
             .recovery =
-                copy_cell(answer, hf_cell(found, i, UNKNOWN(RECOVERY)), &failed).at,
-            .outcome = copy_cell(answer, hf_cell(found, i, UNKNOWN(OUTCOME)), &failed).at,
+                copy_cell(answer, hf_out(found, i, UNKNOWN(RECOVERY)), &failed).at,
+            .outcome = copy_cell(answer, hf_out(found, i, UNKNOWN(OUTCOME)), &failed).at,
         };
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);

@@ -33,7 +33,7 @@ static void put_key(struct hf_ops *ops, const struct hf_journal_key *of)
 
 static struct hf_span span_of(const struct hf_call *found, size_t column)
 {
-    const struct hf_val *cell = hf_cell(found, 0, column);
+    const struct hf_val *cell = hf_out(found, 0, column);
     return cell->type == HF_VAL_TEXT ? (struct hf_span){ cell->at, cell->len }
                                      : (struct hf_span){ 0 };
 }

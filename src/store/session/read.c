@@ -23,9 +23,9 @@ static int show_head(struct hf_session_answer *answer, const char *session_id,
     *s = (struct hf_session){
         .session_id = hf_session_answer_copy(
             answer, (struct hf_span){ session_id, strlen(session_id) }),
-        .agent = session_copied(answer, hf_cell(found, 0, HEAD(AGENT)), &failed),
-        .turn_id = session_copied(answer, hf_cell(found, 0, HEAD(TURN_ID)), &failed),
-        .owner = session_copied(answer, hf_cell(found, 0, HEAD(OWNER)), &failed),
+        .agent = session_copied(answer, hf_out(found, 0, HEAD(AGENT)), &failed),
+        .turn_id = session_copied(answer, hf_out(found, 0, HEAD(TURN_ID)), &failed),
+        .owner = session_copied(answer, hf_out(found, 0, HEAD(OWNER)), &failed),
         .head_revision = hf_out_i64(found, 0, HEAD(HEAD_REVISION)),
         .record_count = hf_out_i64(found, 0, HEAD(RECORD_COUNT)),
         .ready_at = hf_out_i64(found, 0, HEAD(READY_AT)),
@@ -35,7 +35,7 @@ static int show_head(struct hf_session_answer *answer, const char *session_id,
         return hf_fail_plain(err, HF_ENOMEM);
     answer->sessions = s;
     answer->session_count = 1;
-    return session_chain_read(hf_cell(found, 0, HEAD(CHAIN)), s->chain, err);
+    return session_chain_read(hf_out(found, 0, HEAD(CHAIN)), s->chain, err);
 }
 
 int sql_session_head(struct hf_store *handle, const char *session_id,
@@ -184,15 +184,15 @@ static int add_node(struct history *h, const struct hf_call *found, size_t i,
                     struct hf_err *err)
 {
     struct hf_node *node = &h->nodes[h->count];
-    const struct hf_val *turn = hf_cell(found, i, NODE(TURN_ID));
-    const struct hf_val *record = hf_cell(found, i, NODE(RECORD));
+    const struct hf_val *turn = hf_out(found, i, NODE(TURN_ID));
+    const struct hf_val *record = hf_out(found, i, NODE(RECORD));
     if (hf_out_i64(found, i, NODE(ORDINAL)) != h->ordinal || record->type != HF_VAL_TEXT)
         return broken(h, err);
     int rc = show_record(h, record->at, record->len, node, err);
     if (rc == 0)
         rc = hf_record_chain(h->chain, node->record, h->chain, err);
     if (rc == 0 &&
-        !session_bytes_same(hf_cell(found, i, NODE(CHAIN)), h->chain, sizeof h->chain))
+        !session_bytes_same(hf_out(found, i, NODE(CHAIN)), h->chain, sizeof h->chain))
         rc = broken(h, err);
     if (rc)
         return rc;
@@ -216,7 +216,7 @@ static int begin_at(struct history *h, const struct hf_call *found, int64_t from
     *ret_first = 0;
     if (from == 0)
         return 0;
-    const struct hf_val *chain = found->out_count ? hf_cell(found, 0, NODE(CHAIN)) : NULL;
+    const struct hf_val *chain = found->out_count ? hf_out(found, 0, NODE(CHAIN)) : NULL;
     if (!chain || hf_out_i64(found, 0, NODE(ORDINAL)) != from - 1 ||
         chain->type != HF_VAL_BYTES || chain->len != sizeof h->chain)
         return broken(h, err);
@@ -357,8 +357,8 @@ static int show_usage(struct hf_session_answer *answer, const struct hf_call *fo
                                                                         sizeof *all);
     bool failed = !all;
     for (size_t i = 0; !failed && i < found->out_count; i++) {
-        const struct hf_val *source = hf_cell(found, i, USAGE(SOURCE));
-        const struct hf_val *model = hf_cell(found, i, USAGE(MODEL));
+        const struct hf_val *source = hf_out(found, i, USAGE(SOURCE));
+        const struct hf_val *model = hf_out(found, i, USAGE(MODEL));
         all[i].source = hf_session_answer_copy(
             answer, (struct hf_span){ source->at, source->len });
         all[i].model = hf_session_answer_copy(answer,
@@ -509,8 +509,8 @@ static int show_turn_facts(struct hf_session_answer *answer, const struct hf_ops
     turn->active_ms = hf_out_i64(found, 0, SHOWN(ACTIVE_MS));
     turn->started_at = hf_out_i64(found, 0, SHOWN(STARTED_AT));
     turn->finished_at = hf_out_i64(found, 0, SHOWN(FINISHED_AT));
-    turn->turn_id = session_copied(answer, hf_cell(found, 0, SHOWN(TURN_ID)), &failed);
-    turn->outcome = session_copied(answer, hf_cell(found, 0, SHOWN(OUTCOME)), &failed);
+    turn->turn_id = session_copied(answer, hf_out(found, 0, SHOWN(TURN_ID)), &failed);
+    turn->outcome = session_copied(answer, hf_out(found, 0, SHOWN(OUTCOME)), &failed);
     answer->turn = turn;
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -537,16 +537,15 @@ static int show_turn_effects(struct hf_session_answer *answer,
             .due_at = hf_out_i64(found, i, EFFECT(DUE_AT)),
             .fence = hf_out_i64(found, i, EFFECT(FENCE)),
             .taken_over = hf_out_i64(found, i, EFFECT(TAKEN_OVER)) != 0,
-            .key = session_copied(answer, hf_cell(found, i, EFFECT(EFFECT_KEY)), &failed),
-            .kind = session_copied(answer, hf_cell(found, i, EFFECT(KIND)), &failed),
-            .recovery = session_copied(answer, hf_cell(found, i, EFFECT(RECOVERY)),
+            .key = session_copied(answer, hf_out(found, i, EFFECT(EFFECT_KEY)), &failed),
+            .kind = session_copied(answer, hf_out(found, i, EFFECT(KIND)), &failed),
+            .recovery = session_copied(answer, hf_out(found, i, EFFECT(RECOVERY)),
                                        &failed),
-            .status = session_copied(answer, hf_cell(found, i, EFFECT(STATUS)), &failed),
-            .envelope = session_copied(answer, hf_cell(found, i, EFFECT(ENVELOPE)),
+            .status = session_copied(answer, hf_out(found, i, EFFECT(STATUS)), &failed),
+            .envelope = session_copied(answer, hf_out(found, i, EFFECT(ENVELOPE)),
                                        &failed),
-            .outcome = session_copied(answer, hf_cell(found, i, EFFECT(OUTCOME)),
-                                      &failed),
-            .usage = session_copied(answer, hf_cell(found, i, EFFECT(USAGE)), &failed),
+            .outcome = session_copied(answer, hf_out(found, i, EFFECT(OUTCOME)), &failed),
+            .usage = session_copied(answer, hf_out(found, i, EFFECT(USAGE)), &failed),
         };
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);

@@ -34,9 +34,10 @@ static int make_row(struct sending *s, struct hf_arena *arena, struct hf_err *er
     if (rc == 0)
         rc = sql_new_id(s->store, env.now, s->id, err);
     if (rc == 0)
-        rc = hf_input_row(arena,
-                          &(struct hf_input_new){ &unit, s->request->session_id, s->id },
-                          s->who, &env, &s->row, err);
+        rc = hf_session_input_row(
+            arena,
+            &(struct hf_session_input_spec){ &unit, s->request->session_id, s->id },
+            s->who, &env, &s->row, err);
     return rc;
 }
 
@@ -59,8 +60,8 @@ static int answer_found(struct sending *s, const struct hf_call *found,
     struct hf_row row;
     if (found->out_count == 0)
         return hf_fail(err, HF_EINTERNAL, "source_key", "the unit was not found again");
-    if (!session_bytes_same(hf_cell(found, 0, HF_COL_WORK_BY_SOURCE_REQUEST_HASH),
-                            s->hash, sizeof s->hash))
+    if (!session_bytes_same(hf_out(found, 0, HF_COL_WORK_BY_SOURCE_REQUEST_HASH), s->hash,
+                            sizeof s->hash))
         return hf_fail(err, HF_ECONFLICT, "source_key",
                        "the same key was used earlier with other content (unit %s)",
                        hf_row_id(found, 0));

@@ -93,7 +93,7 @@ void session_ring(struct hf_ops *ops);
 /* Append what makes a unit of the batch an input, and its session ready. Refuses the batch
  * where there is no session. */
 void session_input_add(struct hf_ops *ops, const char *session_id, const char *work_id,
-                       enum hf_input_kind kind);
+                       enum hf_session_input_kind kind);
 /* How a lease ends. */
 struct session_end {
     const char *token; /* with the verb, what a repeat is known by; NULL: of a commit */

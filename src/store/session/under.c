@@ -131,7 +131,7 @@ void session_back_add(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_text(ops, who->actor_kind);
     hf_ops_text(ops, who->actor);
     hf_ops_text(ops, given);
-    hf_ops_text(ops, hf_input_note(&ops->arena, &lease, reason, 0));
+    hf_ops_text(ops, hf_session_input_note(&ops->arena, &lease, reason, 0));
     hf_ops_text(ops, who->correlation_id);
 }
 

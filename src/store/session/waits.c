@@ -171,7 +171,7 @@ static void add_inputs(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_i64(ops, token->fence);
     hf_ops_text(ops, who->actor_kind);
     hf_ops_text(ops, who->actor);
-    hf_ops_text(ops, hf_input_note(&ops->arena, &lease, NULL, 0));
+    hf_ops_text(ops, hf_session_input_note(&ops->arena, &lease, NULL, 0));
     hf_ops_text(ops, who->correlation_id);
     session_back_add(ops, who, step->session_id, token, "resumed");
 }

@@ -37,9 +37,10 @@ int sql_wake_row(struct sql_store *store, struct hf_arena *arena,
     if (rc == 0 && known)
         rc = sql_new_id(store, env->now, id, err);
     if (rc == 0 && known)
-        rc = hf_input_row(arena,
-                          &(struct hf_input_new){ waking->unit, waking->session_id, id },
-                          who, env, row, err);
+        rc = hf_session_input_row(
+            arena,
+            &(struct hf_session_input_spec){ waking->unit, waking->session_id, id }, who,
+            env, row, err);
     if (rc == 0)
         *ret_making = (struct hf_making){ .row = row, .hash = hash };
     return rc;

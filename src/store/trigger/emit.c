@@ -81,7 +81,7 @@ static int read_all(struct emit *e, struct hf_err *err)
     e->exists = known->out_count > 0;
     if (!e->exists)
         return read_targets(e, hf_ops_result(&e->look, 1), err);
-    const struct hf_val *hash = hf_cell(known, 0, HF_COL_OCCURRENCE_GET_CONTENT_HASH);
+    const struct hf_val *hash = hf_out(known, 0, HF_COL_OCCURRENCE_GET_CONTENT_HASH);
     bool same = hash->type == HF_VAL_BYTES && hash->len == sizeof e->hash &&
                 memcmp(hash->at, e->hash, sizeof e->hash) == 0;
     return same ? 0 : conflict(e, err);

@@ -19,7 +19,7 @@ static int read_secrets(struct sql_store *store, struct sql_secrets *ret_secrets
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < found->out_count && i < 2; i++) {
         const char *id = hf_out_text(found, i, HF_COL_WAIT_SECRETS_KEY_ID);
-        const struct hf_val *bytes = hf_cell(found, i, HF_COL_WAIT_SECRETS_SECRET);
+        const struct hf_val *bytes = hf_out(found, i, HF_COL_WAIT_SECRETS_SECRET);
         struct hf_wait_secret *one = &secrets.all[i];
         if (!id || strlen(id) != sizeof one->key_id - 1 ||
             bytes->len != sizeof one->bytes)

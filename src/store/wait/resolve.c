@@ -246,7 +246,7 @@ static int revoke_one(struct hf_store *handle, const struct hf_caller *who,
 static void add_turn(struct hf_ops *ops, const struct hf_caller *who,
                      const char *session_id, const char *turn_id, const char *nonce)
 {
-    hf_ops_call(ops, HF_SQL_SESSION_ROUSE, HF_ANY_COUNT);
+    hf_ops_call(ops, HF_SQL_TURN_MAKE_READY, HF_ANY_COUNT);
     hf_ops_text(ops, session_id);
     hf_ops_text(ops, turn_id);
     hf_ops_call(ops, HF_SQL_TURN_REVOKE, HF_ANY_COUNT);

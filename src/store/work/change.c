@@ -305,7 +305,7 @@ static void tell_session(struct hf_ops *ops, const struct change_slot *slot)
         cancel_waiting(ops, slot);
     if (!row->w.session_id || hf_status_terminal(row->status))
         return;
-    hf_ops_call(ops, HF_SQL_SESSION_NUDGE, HF_ANY_COUNT);
+    hf_ops_call(ops, HF_SQL_SESSION_MAKE_READY, HF_ANY_COUNT);
     hf_ops_text(ops, row->w.session_id);
     hf_ops_text(ops, row->status == HF_STATUS_RUNNING ? row->w.cancel_request : NULL);
     hf_ops_null(ops);

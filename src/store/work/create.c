@@ -114,7 +114,7 @@ static int answer_existing(struct sql_store *store, struct maker *maker, bool br
     int rc = find_existing(&ops, &maker->row, &at, &why);
     if (rc == 0) {
         const struct hf_call *call = hf_ops_result(&ops, at);
-        const struct hf_val *hash = hf_cell(call, 0, HF_COL_WORK_BY_SOURCE_REQUEST_HASH);
+        const struct hf_val *hash = hf_out(call, 0, HF_COL_WORK_BY_SOURCE_REQUEST_HASH);
         bool same = hash->type == HF_VAL_BYTES && hash->len == 32 &&
                     memcmp(hash->at, maker->hash, 32) == 0;
         struct hf_row row;

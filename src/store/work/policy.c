@@ -45,8 +45,8 @@ static int read_entry(struct policy_set *set, const struct hf_call *call, size_t
 {
     int rc = 0;
     struct entry *entry = &set->entries[i];
-    bool has_grace = hf_cell(call, i, HF_COL_POLICY_LIST_GRACE_MS)->type == HF_VAL_I64;
-    entry->scope = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_SCOPE), &rc);
+    bool has_grace = hf_out(call, i, HF_COL_POLICY_LIST_GRACE_MS)->type == HF_VAL_I64;
+    entry->scope = word(set, hf_out(call, i, HF_COL_POLICY_LIST_SCOPE), &rc);
     entry->policy = (struct hf_policy){
         .size = sizeof(struct hf_policy),
         .ttl_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_TTL_MS),
@@ -57,9 +57,9 @@ static int read_entry(struct policy_set *set, const struct hf_call *call, size_t
         .start_timeout_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_START_TIMEOUT_MS),
         .exec_timeout_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_EXEC_TIMEOUT_MS),
         .max_attempts = (int)hf_out_i64(call, i, HF_COL_POLICY_LIST_MAX_ATTEMPTS),
-        .retry_policy = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_RETRY_POLICY), &rc),
-        .close_rule = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_CLOSE_RULE), &rc),
-        .wait_rule = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_WAIT_RULE), &rc),
+        .retry_policy = word(set, hf_out(call, i, HF_COL_POLICY_LIST_RETRY_POLICY), &rc),
+        .close_rule = word(set, hf_out(call, i, HF_COL_POLICY_LIST_CLOSE_RULE), &rc),
+        .wait_rule = word(set, hf_out(call, i, HF_COL_POLICY_LIST_WAIT_RULE), &rc),
     };
     const char *disposition = hf_out_text(call, i, HF_COL_POLICY_LIST_DISPOSITION);
     if (disposition)
@@ -74,7 +74,7 @@ static int read_limited(struct policy_set *set, const struct hf_call *call,
     set->limited_count = call->out_count;
     set->limited = hf_arena_array(&set->arena, call->out_count, sizeof *set->limited);
     for (size_t i = 0; set->limited && i < call->out_count; i++)
-        set->limited[i] = word(set, hf_cell(call, i, HF_COL_LIMIT_KINDS_NAME), &rc);
+        set->limited[i] = word(set, hf_out(call, i, HF_COL_LIMIT_KINDS_NAME), &rc);
     return rc || !set->limited ? hf_fail_plain(err, HF_ENOMEM) : 0;
 }
 

@@ -295,7 +295,7 @@ static int show_rows(struct listing *list, const struct hf_call *rows, size_t co
             rc = add_item(list->answer, &row, list->err);
         list->after = row.seq;
         for (size_t k = 0; k < rows->out_width; k++)
-            list->bytes += hf_cell(rows, i, k)->len;
+            list->bytes += hf_out(rows, i, k)->len;
     }
     return rc;
 }
