@@ -414,7 +414,7 @@ test_case(replace_makes_the_newest_of_many_due_slots)
     SAME(NULL, skipped(0)->work_id);
 }
 
-test_case(a_unit_that_is_triggered_replaces_too)
+test_case(a_unit_that_is_run_now_replaces_too)
 {
     add(.cron = "@yearly", .overlap = HF_OVERLAP_REPLACE);
     const char *first = trigger()->work.work_id;

@@ -13,7 +13,7 @@ work waiting|work resume|work close-out|work fail|work abandon|work append-event
 work requeue|work request-abandon|work list|work show|work events|work output|work stats|work sweep
 work prune|work reconcile|policy set|policy show|store bump|monitor|migrate|doctor|bounds
 version|replay|turn inspect|cell run|schedule add|schedule update|schedule pause
-schedule resume|schedule trigger|schedule remove|schedule list|schedule show|schedule preview
+schedule resume|schedule run-now|schedule remove|schedule list|schedule show|schedule preview
 schedule sync|schedule run|trigger subscribe|trigger update|trigger enable|trigger disable
 trigger remove|trigger revive|trigger list|trigger show|trigger emit|trigger deliveries
 trigger granted""".replace("\n", "|").split("|")

@@ -233,7 +233,7 @@ PAIRS = [
     ("schedule.pause", [SCHEDULE], ["--name", "$TENANT", "--revision", "1", "--reason", "holiday"]),
     ("schedule.resume", [SCHEDULE, ("schedule.pause", {"name": "$TENANT"})],
      ["--name", "$TENANT", "--revision", "2"]),
-    ("schedule.trigger", [SCHEDULE], ["--name", "$TENANT"]),
+    ("schedule.run_now", [SCHEDULE], ["--name", "$TENANT"]),
     ("schedule.remove", [SCHEDULE], ["--name", "$TENANT", "--revision", "1"]),
     ("schedule.list", [SCHEDULE], ["--state", "active", "--limit", "5"]),
     ("schedule.list", [SCHEDULE], ["--set", "none"]),

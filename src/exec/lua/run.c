@@ -84,7 +84,7 @@ void hf_lua_charge(lua_State *L, size_t steps)
     run->steps += (int64_t)steps;
 }
 
-static hf_ms run_now(const struct hf_engine_run *run)
+static hf_ms mono_now(const struct hf_engine_run *run)
 {
     return run->clock ? run->clock->mono_ms(run->clock->user) : 0;
 }
@@ -97,7 +97,7 @@ static bool over_limit(struct hf_engine_run *run)
     if (run->steps > run->limits.steps)
         run->end = HF_CELL_OVER_STEPS;
     else if (run->clock &&
-             run->active_ms + (run_now(run) - run->since_ms) > run->limits.active_ms)
+             run->active_ms + (mono_now(run) - run->since_ms) > run->limits.active_ms)
         run->end = HF_CELL_OVER_TIME;
     return run->end != HF_CELL_RUNNING;
 }
@@ -461,7 +461,7 @@ static int run_step(struct hf_engine_run *run, const struct hf_engine_answer *an
     locale_t before = uselocale(run->locale);
     int results = 0;
     int status = LUA_OK;
-    run->since_ms = run_now(run);
+    run->since_ms = mono_now(run);
     run->stop = (struct hf_engine_stop){ .end = HF_CELL_RUNNING };
     run->answer = answer;
     hf_buf_reset(&run->out);
@@ -475,7 +475,7 @@ static int run_step(struct hf_engine_run *run, const struct hf_engine_answer *an
     int rc = conclude(run, status);
     run->slice_end = INT64_MAX;
     run->answer = NULL;
-    run->active_ms += run_now(run) - run->since_ms;
+    run->active_ms += mono_now(run) - run->since_ms;
     uselocale(before);
     if (rc)
         return hf_fail_plain(err, rc);

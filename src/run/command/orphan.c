@@ -407,10 +407,10 @@ int hf_run_clear_way(struct hf_run *run, hf_ms most_ms, struct hf_err *err)
 {
     bool may_end = run->disposition == HF_DISPOSITION_RERUNNABLE;
     size_t left = signal_rivals(run, may_end ? SIGTERM : 0);
-    hf_ms begun = hf_run_now(run), now = begun;
+    hf_ms begun = hf_run_mono(run), now = begun;
     while (left && may_end && now - begun < most_ms) {
         (void)poll(NULL, 0, 20);
-        now = hf_run_now(run);
+        now = hf_run_mono(run);
         hf_asker_take(run);
         hf_asker_ask(run, now); /* the lease is ours already */
         left = signal_rivals(run, now - begun < most_ms / 2 ? 0 : SIGKILL);
