@@ -157,7 +157,7 @@ active proctype sweeper() {
 #ifdef PAUSEDISDEAD
     :: d_step { status == running && asleep ->
 #else
-    :: d_step { status == running && (boot != life[owner] || !up[owner]) -> /* hf_holder_judge */
+    :: d_step { status == running && (boot != life[owner] || !up[owner]) -> /* hf_life_judge */
 #endif
         assert(boot != life[owner] || !up[owner]);                   /* rule 5 */
 #ifdef BOUND

@@ -23,7 +23,7 @@ struct hf_user_message {
     size_t path_count;
 };
 
-/* Stores the files, and writes the message for hf_session_send; free it with hf_text_free. The
+/* Stores the files, and writes the message for hf_session_send; free it with hf_store_text_free. The
  * files come first. HF_EINVAL naming "attach" for a file that cannot be read, is empty, or is
  * neither image nor text; HF_ETOOBIG for one over `attachment_bytes` or more than `attachments`
  * of them; HF_EINVAL naming "text" without text and files. All files are read before the first

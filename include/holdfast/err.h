@@ -115,7 +115,7 @@ enum hf_class {
       "name a model in the configuration: `holdfast config check` says what is missing", \
       2, 422)
 
-enum hf_code {
+enum hf_err_code {
     HF_OK = 0,
 #define X(name, value, wire, text, class, action, exit, http) HF_E##name = (value),
     HF_ERRORS(X)

@@ -112,7 +112,7 @@ HF_API void hf_processes_free(struct hf_processes *processes); /* NULL is fine *
 
 /* The record of a process as JSON, twice: as the tables hold it, and as its events alone
  * tell it. Both are read at one moment, and are the same bytes unless tables were changed
- * outside the store. Free each with hf_text_free. HF_EINVAL, HF_ENOTFOUND, HF_EAMBIGUOUS,
+ * outside the store. Free each with hf_store_text_free. HF_EINVAL, HF_ENOTFOUND, HF_EAMBIGUOUS,
  * and the errors of a store. */
 HF_API HF_MUST_USE int hf_process_records(struct hf_store *store,
                                           const struct hf_caller *who, const char *id,

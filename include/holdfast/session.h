@@ -522,10 +522,10 @@ HF_API HF_MUST_USE int hf_session_hand_back(struct hf_store *store,
     X(ALREADY, "already_requested") /* another one was */                                \
     X(COMPLETED, "completed_before")
 #define X(name, word) HF_TURN_CANCEL_##name,
-enum hf_turn_cancel { HF_TURN_CANCELS(X) HF_TURN_CANCEL_COUNT };
+enum hf_session_turn_cancel { HF_TURN_CANCELS(X) HF_TURN_CANCEL_COUNT };
 #undef X
-HF_API const char *hf_turn_cancel_word(
-    enum hf_turn_cancel answer); /* NULL past the last */
+HF_API const char *hf_session_turn_cancel_word(
+    enum hf_session_turn_cancel answer); /* NULL past the last */
 
 struct hf_session_cancel {
     uint32_t size;
@@ -542,7 +542,7 @@ struct hf_session_cancel {
 HF_API HF_MUST_USE int hf_session_cancel_turn(struct hf_store *store,
                                               const struct hf_caller *who,
                                               const struct hf_session_cancel *request,
-                                              enum hf_turn_cancel *ret_answer,
+                                              enum hf_session_turn_cancel *ret_answer,
                                               struct hf_err *err);
 
 #ifdef __cplusplus

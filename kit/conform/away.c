@@ -129,10 +129,11 @@ static size_t open_waits(struct hf_conform *t, const char *session_id)
     return kept(t, got)->wait_count;
 }
 
-static enum hf_turn_cancel cancel_turn(struct hf_conform *t, const char *session_id,
-                                       const char *turn_id)
+static enum hf_session_turn_cancel cancel_turn(struct hf_conform *t,
+                                               const char *session_id,
+                                               const char *turn_id)
 {
-    enum hf_turn_cancel got = HF_TURN_CANCEL_COUNT;
+    enum hf_session_turn_cancel got = HF_TURN_CANCEL_COUNT;
     struct hf_session_cancel request = { .size = sizeof(request),
                                          .session_id = session_id,
                                          .turn_id = turn_id,

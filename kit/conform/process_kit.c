@@ -97,8 +97,8 @@ void kit_refold(struct hf_conform *t, const char *id)
     if (code)
         return;
     kit_text(t, "the record from its events", stored, folded);
-    hf_text_free(t->store, stored);
-    hf_text_free(t->store, folded);
+    hf_store_text_free(t->store, stored);
+    hf_store_text_free(t->store, folded);
 }
 
 struct held kit_taken(struct hf_conform *t, const char *id, const char *owner,

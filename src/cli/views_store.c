@@ -88,7 +88,7 @@ static int policy_detail(struct cli *cli, const struct op_row *row)
 
 static void log_line(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_log_entry *entry = row->at;
+    const struct hf_store_log_entry *entry = row->at;
     char when[25];
     cli_putf(cli, "%s  %-10s ", hf_time_text(entry->at, when), entry->what);
     cli_put_clean(cli, entry->detail ? entry->detail : "");

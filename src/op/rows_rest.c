@@ -386,12 +386,12 @@ static const struct op_example ask_examples[] = {
 static const struct hf_input answer_inputs[] = {
     { "work_id", "ID", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
       .help = "the question: its id or a part of it", .option = "id",
-      HF_IN_AT(hf_answer_request, id) },
+      HF_IN_AT(op_answer_request, id) },
     { "answer", "WORD", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
       .help = "one of its choices, or any text where it has none",
-      HF_IN_AT(hf_answer_request, answer) },
+      HF_IN_AT(op_answer_request, answer) },
     { "reason", "TEXT", HF_IN_TEXT, 0, .help = "reason, stored with the events",
-      .bound = HF_BOUND_REASON_BYTES, HF_IN_AT(hf_answer_request, reason) },
+      .bound = HF_BOUND_REASON_BYTES, HF_IN_AT(op_answer_request, reason) },
     { .name = NULL },
 };
 static const struct op_example answer_examples[] = {
@@ -418,7 +418,7 @@ const struct op op_top_rows[] = {
     { "answer", "answer a question of `ask` or a unit that waits for a person",
       "The first answer is final. The same answer again changes nothing; another "
       "answer is refused with exit code 7.",
-      answer_inputs, NULL, BLANK(hf_answer_request, .reason = NULL), answer_examples, UNIT,
+      answer_inputs, NULL, BLANK(op_answer_request, .reason = NULL), answer_examples, UNIT,
       .role = OP_OPERATOR, .errors = op_change_errors, .actor_kind = "human",
       .route = "POST /v1/work/{work_id}/answer", .flags = OP_MUST_EXIST | OP_SHELL,
       .advice = answer_advice, .run = op_run_answer },

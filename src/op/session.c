@@ -124,7 +124,7 @@ int op_run_session_send(struct op_call *call)
         rc = await_turn(call, in, item->work.work_id, item->created);
     else if (rc == 0)
         rc = op_unit(call, item, item->created ? "sent" : "sent before:");
-    hf_text_free(call->store, message);
+    hf_store_text_free(call->store, message);
     hf_answer_free(answer);
     return rc;
 }

@@ -99,7 +99,7 @@ int op_run_policy_show(struct op_call *call)
 
 /* ---- the store --------------------------------------------------------------------- */
 
-static void say_entry(void *user, const struct hf_log_entry *entry)
+static void say_entry(void *user, const struct hf_store_log_entry *entry)
 {
     say_item(user, entry);
 }
@@ -125,7 +125,7 @@ int op_run_facts(struct op_call *call)
     int rc = hf_store_facts(call->store, &facts, call->err);
     if (rc == 0)
         rc = op_row(call, &(const struct hf_store_facts_row){ facts });
-    hf_text_free(call->store, facts);
+    hf_store_text_free(call->store, facts);
     return rc;
 }
 
@@ -204,7 +204,7 @@ int op_run_doctor(struct op_call *call)
     }
     if (rc == 0)
         rc = say_findings(call, &exam);
-    hf_text_free(call->store, facts);
+    hf_store_text_free(call->store, facts);
     return rc;
 }
 

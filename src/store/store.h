@@ -247,7 +247,7 @@ int sql_check(struct hf_store *store, hf_found *found, void *user, struct hf_err
 /* The checks that cost little: schema, disk, and on a server guards, feed and wake-ups. */
 int sql_check_quickly(struct hf_store *store, hf_found *found, void *user,
                       struct hf_err *err);
-extern const struct hf_watch_methods sql_watch_methods;
+extern const struct hf_overview_methods sql_overview_methods;
 int sql_dump(struct hf_store *store, const struct hf_dump *dump, struct hf_err *err);
 
 #endif

@@ -139,10 +139,10 @@ int m_pulse(struct hf_store *store, struct hf_err *err)
 
 void m_log_add(struct m_call *call, const char *what, const char *detail)
 {
-    struct hf_log_entry *entry = m_add(call->disk->log);
-    *entry = (struct hf_log_entry){ (int64_t)call->disk->log.count, call->now,
-                                    m_text(call->disk, what),
-                                    m_text(call->disk, detail) };
+    struct hf_store_log_entry *entry = m_add(call->disk->log);
+    *entry = (struct hf_store_log_entry){ (int64_t)call->disk->log.count, call->now,
+                                          m_text(call->disk, what),
+                                          m_text(call->disk, detail) };
 }
 
 static bool kept_from_renewing(const struct m_call *call, hf_ms expires, hf_ms ttl,

@@ -190,7 +190,7 @@ struct model_disk {
     int64_t secret; /* which one makes keys; the one before is valid until: */
     hf_ms secret_until;
     M_LIST(struct m_history) histories;
-    M_LIST(struct hf_log_entry) log;
+    M_LIST(struct hf_store_log_entry) log;
     int64_t pruned_id; /* the last event that prune took */
     M_LIST(struct m_limit) limits;
     M_LIST(struct m_fair) fairs;
@@ -397,7 +397,7 @@ int m_limit_list(struct hf_store *store, hf_each_limit *each, void *user,
 /* ---- sessions --------------------------------------------------------------------------- */
 
 extern const struct hf_session_methods m_session_methods;
-extern const struct hf_watch_methods m_watch_methods;
+extern const struct hf_overview_methods m_overview_methods;
 extern const struct hf_journal_methods m_journal_methods;
 int m_queues(struct hf_store *store, const struct hf_caller *who, hf_each_queue *each,
              void *user, struct hf_err *err);
@@ -501,7 +501,7 @@ hf_ms m_waits_next(const struct model_disk *disk);
 void m_cancel_waiting(struct m_call *call, const struct m_row *row);
 int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_session_cancel *request,
-                  enum hf_turn_cancel *ret_answer, struct hf_err *err);
+                  enum hf_session_turn_cancel *ret_answer, struct hf_err *err);
 
 /* Effects and blobs. A step's effects are checked first, then stored. */
 int m_effects_check(const struct m_call *call, const struct m_turn *turn,

@@ -449,7 +449,7 @@ static const struct hf_store_methods methods = {
     .close = m_close,
     .sessions = &m_session_methods,
     .waits = &m_wait_methods,
-    .watch = &m_watch_methods,
+    .watch = &m_overview_methods,
     .journal = &m_journal_methods,
 };
 

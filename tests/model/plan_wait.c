@@ -240,7 +240,8 @@ void pair_wait_revoke(struct pair *pair, struct dice *dice, const char *id, size
 void pair_wait_cancel(struct pair *pair, struct dice *dice, const char *id, size_t at)
 {
     const struct pair_talk *talk = &pair->talks[at][roll(dice, PAIR_TALKS)];
-    enum hf_turn_cancel told[SIDES] = { HF_TURN_CANCEL_COUNT, HF_TURN_CANCEL_COUNT };
+    enum hf_session_turn_cancel told[SIDES] = { HF_TURN_CANCEL_COUNT,
+                                                HF_TURN_CANCEL_COUNT };
     int codes[SIDES];
     pair_say(pair, "cancel a turn of %s", id);
     for (int side = 0; side < SIDES; side++) {

@@ -710,7 +710,7 @@ static void cancel_unit(struct m_call *call, struct m_row *row, const char *reas
 
 int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_session_cancel *request,
-                  enum hf_turn_cancel *ret_answer, struct hf_err *err)
+                  enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {
     struct m_call call = m_begin(store, who, err);
     int rc = 0;

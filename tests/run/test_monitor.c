@@ -115,7 +115,7 @@ struct log {
     char detail[128];
 };
 
-static void logged(void *user, const struct hf_log_entry *entry)
+static void logged(void *user, const struct hf_store_log_entry *entry)
 {
     struct log *log = user;
     if (log->entries++ > 0)

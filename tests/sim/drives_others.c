@@ -298,7 +298,7 @@ static void step_canceller(struct drives *d, struct drives_actor *actor)
     struct drives_turn *turn =
         &session->turns[drives_roll(&d->dice, (unsigned)session->turn_count)];
     char id[HF_WAIT_ID_TEXT];
-    enum hf_turn_cancel told = HF_TURN_CANCEL_COUNT;
+    enum hf_session_turn_cancel told = HF_TURN_CANCEL_COUNT;
     bool committed = turn->committed;
     rest(d, actor, 60000);
     if (d->healing || !find_turn(d, session, turn, id))
@@ -312,14 +312,14 @@ static void step_canceller(struct drives *d, struct drives_actor *actor)
     int rc = hf_session_cancel_turn(d->store, NULL, &request, &told, NULL);
     (void)drives_after_call(d, "cancel", rc);
     drives_say(d, "cancel %s turn %d: %s", session->id, (int)(turn - session->turns),
-               rc ? hf_err_wire(rc) : hf_turn_cancel_word(told));
+               rc ? hf_err_wire(rc) : hf_session_turn_cancel_word(told));
     if (rc)
         return;
     if (told == HF_TURN_CANCEL_COMPLETED)
         drives_mark(d, DRIVES_MARK_CANCEL_LATE);
     else if (committed)
         drives_violate(d, "%s: turn %d had ended, and a cancel was told %s", session->id,
-                       (int)(turn - session->turns), hf_turn_cancel_word(told));
+                       (int)(turn - session->turns), hf_session_turn_cancel_word(told));
     else
         turn->cancel_told = true;
 }

@@ -113,7 +113,7 @@ static bool facts_say(struct hf_store *store, const char *what)
     char *facts = NULL;
     assert_int_equal(hf_store_facts(store, &facts, NULL), 0);
     bool said = strstr(facts, what) != NULL;
-    hf_text_free(store, facts);
+    hf_store_text_free(store, facts);
     return said;
 }
 

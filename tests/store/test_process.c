@@ -104,8 +104,8 @@ static void assert_refolds(struct hf_store *store, const char *id)
     char *stored = NULL, *folded = NULL;
     assert_int_equal(hf_process_records(store, NULL, id, &stored, &folded, NULL), 0);
     assert_string_equal(stored, folded);
-    hf_text_free(store, stored);
-    hf_text_free(store, folded);
+    hf_store_text_free(store, stored);
+    hf_store_text_free(store, folded);
 }
 
 /* ---- the feed ------------------------------------------------------------------------------- */
@@ -411,8 +411,8 @@ static int records(struct hf_store *store, const char *id)
     char *stored = NULL, *folded = NULL;
     int rc = hf_process_records(store, NULL, id, &stored, &folded, NULL);
     if (rc == 0) {
-        hf_text_free(store, stored);
-        hf_text_free(store, folded);
+        hf_store_text_free(store, stored);
+        hf_store_text_free(store, folded);
     }
     return rc;
 }

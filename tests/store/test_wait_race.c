@@ -34,7 +34,7 @@ struct racer {
     int code;
     bool won;
     char outcome[200];
-    enum hf_turn_cancel cancel;
+    enum hf_session_turn_cancel cancel;
 };
 
 typedef void *race(void *racer);

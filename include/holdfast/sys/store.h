@@ -189,7 +189,7 @@ struct hf_session_methods {
                 hf_ms *ret_at, struct hf_err *err);
     int (*cancel_turn)(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_session_cancel *request,
-                       enum hf_turn_cancel *ret_answer, struct hf_err *err);
+                       enum hf_session_turn_cancel *ret_answer, struct hf_err *err);
 };
 
 /* The verbs of journal.h. Input has been checked, the envelope is canonical, ttl_ms is not 0,
@@ -275,7 +275,7 @@ struct hf_look {
 #define HF_LOOK_BOUND 20000
 
 /* The verbs of attention.h and overview.h. */
-struct hf_watch_methods {
+struct hf_overview_methods {
     /* One kind of finding. *ret_matched is how many there are, those that were not shown
      * included, at most HF_LOOK_BOUND. */
     int (*look)(struct hf_store *store, const struct hf_caller *who,
@@ -378,7 +378,7 @@ struct hf_store_methods {
     const struct hf_trigger_methods *triggers;   /* the same */
     const struct hf_session_methods *sessions;   /* the same */
     const struct hf_wait_methods *waits;         /* the same */
-    const struct hf_watch_methods *watch;        /* the same */
+    const struct hf_overview_methods *watch;     /* the same */
     const struct hf_journal_methods *journal;    /* the same */
     /* Whether there is a unit of this tenant, source, id and run. May be NULL: none is. */
     int (*known)(struct hf_store *store, const char *tenant,

@@ -143,7 +143,7 @@ static int cancel_elsewhere(struct run *run)
     struct hf_err err = { 0 }; /* the caller tries again */
     struct hf_session_cancel request = { .size = sizeof(request),
                                          .session_id = run->session_id };
-    enum hf_turn_cancel answer = HF_TURN_CANCEL_COUNT;
+    enum hf_session_turn_cancel answer = HF_TURN_CANCEL_COUNT;
     struct hf_arena arena;
     hf_arena_init_small(&arena, run->arena.alloc, 256, 256);
     int rc = turn_to_cancel(run, &arena, &request.turn_id, &err);

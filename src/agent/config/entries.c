@@ -156,7 +156,7 @@ static enum hf_probe probe_nothing(void *user, struct hf_invocation *call)
 static int read_approval(const struct config_reading *reading, struct config_tool *tool)
 {
     struct hf_approval *approval = &tool->shown.approval;
-    const struct hf_wait_terms *terms = &approval->terms;
+    const struct hf_tool_wait_terms *terms = &approval->terms;
     int line = reading->table->line;
     const char *word = tool->approve_otherwise;
     if (!approval->rule &&

@@ -104,7 +104,7 @@ static enum hf_wait_kind kind_of(enum drive_for what)
 /* `asked` NULL: no memory. */
 static int wait_from_now(struct hf_drive *drive, struct drive_call *call,
                          enum drive_for what, const char *asked,
-                         const struct hf_wait_terms *terms)
+                         const struct hf_tool_wait_terms *terms)
 {
     const char *name = name_of(drive, call, what);
     if (!name || !asked)
@@ -178,14 +178,15 @@ int drive_ask_approval(struct hf_drive *drive, struct drive_call *call)
                                : question_of(drive, "May ", call, " be called?");
     const char *asked = question ? asked_of(drive, call, question, edits) : NULL;
     return wait_from_now(drive, call, DRIVE_FOR_APPROVAL, asked,
-                         tool ? &tool->approval.terms : &(struct hf_wait_terms){ 0 });
+                         tool ? &tool->approval.terms
+                              : &(struct hf_tool_wait_terms){ 0 });
 }
 
 int drive_defer(struct hf_drive *drive, struct drive_call *call,
                 const struct hf_deferred *deferred)
 {
     const char *asked = asked_of(drive, call, deferred->question, (struct hf_span){ 0 });
-    struct hf_wait_terms terms = deferred->terms;
+    struct hf_tool_wait_terms terms = deferred->terms;
     const char **const texts[] = { &terms.answerer, &terms.next_answerer,
                                    &terms.escalate };
     if (!drive->host->journaled)
@@ -213,7 +214,7 @@ int drive_ask_truth(struct hf_drive *drive, struct drive_call *call, const char 
     const char *asked = question ? asked_of(drive, call, question, span_of("true"))
                                  : NULL;
     return wait_from_now(drive, call, DRIVE_FOR_TRUTH, asked,
-                         &(struct hf_wait_terms){ 0 });
+                         &(struct hf_tool_wait_terms){ 0 });
 }
 
 /* ---- answers ----------------------------------------------------------------------- */

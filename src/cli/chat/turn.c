@@ -272,6 +272,6 @@ int chat_run(struct chat *chat, const char *text)
     int rc = write_message(chat, text, &run, &json);
     if (rc == 0)
         rc = run_turn(chat, &run);
-    hf_text_free(chat->cli->store, json);
+    hf_store_text_free(chat->cli->store, json);
     return rc;
 }

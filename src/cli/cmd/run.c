@@ -175,8 +175,8 @@ int check_run(struct cli *cli)
         rc = hf_command_write(&command, &payload, &cli->err);
     free(payload);
     return rc ? rc
-              : hf_command_find(command.argv[0], run_environment(), command.cwd,
-                                sizeof(path), path, &cli->err);
+              : hf_child_find(command.argv[0], run_environment(), command.cwd,
+                              sizeof(path), path, &cli->err);
 }
 
 /* ---- signals ----------------------------------------------------------------------- */

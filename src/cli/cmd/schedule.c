@@ -40,8 +40,8 @@ static int write_command(struct cli *cli, const char *input, const char **ret_pa
     command.input = input;
     rc = hf_command_write(&command, &payload, &cli->err);
     if (rc == 0)
-        rc = hf_command_find(command.argv[0], run_environment(), command.cwd,
-                             sizeof(path), path, &cli->err);
+        rc = hf_child_find(command.argv[0], run_environment(), command.cwd, sizeof(path),
+                           path, &cli->err);
     if (rc == 0 && !(*ret_payload = hf_arena_text(&cli->arena, payload)))
         rc = hf_fail_plain(&cli->err, HF_ENOMEM);
     free(payload);

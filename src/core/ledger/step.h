@@ -11,7 +11,7 @@
 #include "core/ledger/row.h"
 
 /* The note that most creates of one call have, and what it says. */
-struct hf_kept_note {
+struct hf_note_kept {
     const char *disposition;
     const char *from;
     int64_t max_attempts;
@@ -31,7 +31,7 @@ struct hf_env {
     const char *holder; /* JSON of the process that a claim or resume ties to */
     bool kind_limited;  /* create: a limit is set for the kind */
     bool busy;          /* sweep: processes of the row's work still run (rule 6) */
-    struct hf_kept_note
+    struct hf_note_kept
         *kept; /* create: for requests of one call; NULL: nothing is kept */
 };
 

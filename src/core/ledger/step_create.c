@@ -186,7 +186,7 @@ static struct hf_note created_note(const struct hf_draft *draft,
 static int note_created(struct hf_draft *draft, const struct hf_work_spec *request)
 {
     struct hf_note note = created_note(draft, request);
-    struct hf_kept_note *kept = draft->env->kept;
+    struct hf_note_kept *kept = draft->env->kept;
     bool short_one = !note.deadline_at && !note.detached && !note.due_at &&
                      !note.exec_timeout_ms && !note.ref && !note.retry_policy &&
                      !note.start_timeout_ms;
@@ -200,7 +200,7 @@ static int note_created(struct hf_draft *draft, const struct hf_work_spec *reque
     if (same)
         draft->out.row.note = kept->text;
     else
-        *kept = (struct hf_kept_note){ note.disposition, note.from, note.max_attempts,
+        *kept = (struct hf_note_kept){ note.disposition, note.from, note.max_attempts,
                                        draft->out.row.note };
     return 0;
 }

@@ -181,9 +181,9 @@ int hf_wake_unit(struct hf_arena *arena, const struct hf_waking *waking,
     return 0;
 }
 
-int hf_row_wake(struct hf_arena *arena, const struct hf_row *row,
-                const struct hf_wake_cause *cause, struct hf_work_spec *ret_new,
-                struct hf_err *err)
+int hf_wake_of_row(struct hf_arena *arena, const struct hf_row *row,
+                   const struct hf_wake_cause *cause, struct hf_work_spec *ret_new,
+                   struct hf_err *err)
 {
     struct hf_buf text;
     struct hf_json json;

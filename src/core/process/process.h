@@ -58,8 +58,8 @@ struct hf_wake_cause {
     const char *run_id;  /* tells the wakes of one unit apart */
     const char *payload; /* JSON; NULL: none */
 };
-HF_MUST_USE int hf_row_wake(struct hf_arena *arena, const struct hf_row *row,
-                            const struct hf_wake_cause *cause,
-                            struct hf_work_spec *ret_new, struct hf_err *err);
+HF_MUST_USE int hf_wake_of_row(struct hf_arena *arena, const struct hf_row *row,
+                               const struct hf_wake_cause *cause,
+                               struct hf_work_spec *ret_new, struct hf_err *err);
 
 #endif

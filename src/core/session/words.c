@@ -18,7 +18,7 @@ const char *hf_session_input_kind_word(enum hf_session_input_kind kind)
     return (unsigned)kind < HF_INPUT_KIND_COUNT ? input_kinds[kind] : NULL;
 }
 
-const char *hf_turn_cancel_word(enum hf_turn_cancel answer)
+const char *hf_session_turn_cancel_word(enum hf_session_turn_cancel answer)
 {
     return (unsigned)answer < HF_TURN_CANCEL_COUNT ? turn_cancels[answer] : NULL;
 }

@@ -135,11 +135,11 @@ int hf_move_emit(struct hf_move *move, const struct hf_emit *emit, struct hf_err
         move, &(struct hf_queued){ .kind = HF_EFFECT_EMIT, .emit = copy }, err);
 }
 
-static int queue_emit(struct hf_move *move, enum hf_copy_mode mode,
+static int queue_emit(struct hf_move *move, enum hf_value_copy_mode mode,
                       const struct hf_emit *emit, struct hf_err *err)
 {
     struct hf_emit copy;
-    int rc = hf_copy(move->arena, &hf_s_emit, mode, emit, &copy, err);
+    int rc = hf_value_copy(move->arena, &hf_s_emit, mode, emit, &copy, err);
     return rc ? rc : hf_move_emit(move, &copy, err);
 }
 
@@ -160,7 +160,7 @@ int hf_move_log(struct hf_move *move, enum hf_log_kind kind, struct hf_span text
                            .effect_id = move->turn->now.wait.id,
                            .text = text };
     const void *copy = NULL;
-    int rc = hf_copy_ref(move->arena, &hf_s_log, HF_COPY_TRUST, &line, &copy, err);
+    int rc = hf_value_copy_ref(move->arena, &hf_s_log, HF_COPY_TRUST, &line, &copy, err);
     if (rc)
         return rc;
     return hf_move_queue(move, &(struct hf_queued){ .kind = HF_EFFECT_LOG, .log = copy },
@@ -202,7 +202,7 @@ int hf_turn_room_for_own(struct hf_turn *turn, size_t count)
 }
 
 /* A record may lie past the committed count for a while: it does not count until then. */
-int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
+int hf_move_append(struct hf_move *move, enum hf_value_copy_mode mode,
                    const struct hf_record *record, struct hf_err *err)
 {
     struct hf_turn *turn = move->turn;
@@ -212,7 +212,7 @@ int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
     struct hf_record *copy = hf_arena_dup(&turn->keep, record, sizeof(*record));
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
-    rc = hf_copy(&turn->keep, &hf_s_record, mode, copy, copy, err);
+    rc = hf_value_copy(&turn->keep, &hf_s_record, mode, copy, copy, err);
     return rc ? rc : hf_move_adopt(move, copy, err);
 }
 
@@ -254,7 +254,8 @@ int hf_move_add_cause(struct hf_move *move, const struct hf_cause *cause,
 {
     struct hf_turn_body *next = &move->next;
     for (size_t i = 0; i < next->cause_count; i++)
-        if (hf_span_same(hf_span_of(next->causes[i]->id), hf_span_of(cause->id)))
+        if (hf_turn_span_same(hf_turn_span_of(next->causes[i]->id),
+                              hf_turn_span_of(cause->id)))
             return 0;
 
     struct hf_arena *stay = &move->turn->stay;
@@ -263,7 +264,7 @@ int hf_move_add_cause(struct hf_move *move, const struct hf_cause *cause,
     const void *copy = NULL;
     if (!causes)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_copy_ref(stay, &hf_s_cause, HF_COPY_STRICT, cause, &copy, err);
+    int rc = hf_value_copy_ref(stay, &hf_s_cause, HF_COPY_STRICT, cause, &copy, err);
     if (rc)
         return rc;
     if (next->cause_count > 0)
@@ -323,8 +324,8 @@ int hf_move_end(struct hf_move *move, const struct hf_outcome *outcome,
     struct hf_outcome whole = *outcome;
     int rc = hf_move_complete(move, &whole, err);
     if (rc == 0)
-        rc = hf_copy_ref(&move->turn->stay, &hf_s_outcome, HF_COPY_TRUST, &whole, &copy,
-                         err);
+        rc = hf_value_copy_ref(&move->turn->stay, &hf_s_outcome, HF_COPY_TRUST, &whole,
+                               &copy, err);
     if (rc == 0)
         rc = hf_move_flush(move, err);
     if (rc)
@@ -378,7 +379,8 @@ int hf_move_give_grace(struct hf_move *move, struct hf_err *err)
     if (!id)
         return hf_fail_plain(err, HF_ENOMEM);
     struct hf_part part = { .kind = HF_PART_TEXT,
-                            .content = hf_span_of(move->turn->setup->config.limit_text) };
+                            .content = hf_turn_span_of(
+                                move->turn->setup->config.limit_text) };
     struct hf_message message = {
         .id = id, .role = HF_ROLE_SYSTEM, .parts = &part, .part_count = 1
     };

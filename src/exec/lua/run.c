@@ -336,7 +336,7 @@ static int keep_global(lua_State *L, const struct hf_lua_key *key, bool *first)
 {
     struct hf_engine_run *run = hf_lua_run_of(L);
     hf_buf_reset(&run->message);
-    if (key->kind != HF_LUA_KEY_TEXT || !hf_is_word(key->text, key->len) ||
+    if (key->kind != HF_LUA_KEY_TEXT || !hf_text_is_word(key->text, key->len) ||
         key->len > HF_LUA_NAME_MAX) {
         hf_buf_text(&run->message,
                     "a global's name must be a word (letters, digits and _)");

@@ -161,10 +161,10 @@ const struct hf_shape hf_policy_shape = HF_SHAPE("policy", policy_fields);
 /* ---- the store ----------------------------------------------------------------------- */
 
 static const struct hf_field log_fields[] = {
-    COUNT(hf_log_entry, log_id, "number of the entry"),
-    COUNT(hf_log_entry, at, "time of the entry or occurrence"),
-    TEXT(hf_log_entry, what, "bump, amnesty or copy"),
-    HF_FIELD(JSON, hf_log_entry, detail, false, "data of the entry"),
+    COUNT(hf_store_log_entry, log_id, "number of the entry"),
+    COUNT(hf_store_log_entry, at, "time of the entry or occurrence"),
+    TEXT(hf_store_log_entry, what, "bump, amnesty or copy"),
+    HF_FIELD(JSON, hf_store_log_entry, detail, false, "data of the entry"),
 };
 const struct hf_shape hf_log_shape = HF_SHAPE("log_entry", log_fields);
 

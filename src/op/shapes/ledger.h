@@ -32,7 +32,7 @@ extern const struct hf_shape hf_stats_shape;   /* struct hf_stats */
 extern const struct hf_shape hf_sweep_shape;   /* struct hf_sweep_report */
 extern const struct hf_shape hf_limit_shape;   /* struct hf_limit_state */
 extern const struct hf_shape hf_policy_shape;  /* struct hf_policy */
-extern const struct hf_shape hf_log_shape;     /* struct hf_log_entry */
+extern const struct hf_shape hf_log_shape;     /* struct hf_store_log_entry */
 extern const struct hf_shape hf_finding_shape; /* struct hf_finding */
 extern const struct hf_shape hf_bound_shape;   /* struct hf_bound_info */
 

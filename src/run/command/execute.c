@@ -250,7 +250,7 @@ static int copy_plan(struct hf_run *run, const struct hf_run_plan *plan,
     run->look_at = now + HF_RUN_LOOK_MS;
     if (!run->work_id || !run->token || !run->owner || !run->incarnation)
         return hf_fail_plain(err, HF_ENOMEM);
-    return hf_holder_describe(&run->arena, getpid(), NULL, &run->holder, err);
+    return hf_life_describe(&run->arena, getpid(), NULL, &run->holder, err);
 }
 
 static int write_lock(struct hf_run *run, struct hf_err *err)

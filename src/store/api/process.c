@@ -117,11 +117,11 @@ static int check_request(struct hf_arena *arena, struct hf_process_spec *request
     if (rc == 0)
         rc = check_facts(request, err);
     if (rc == 0)
-        rc = hf_request_json(arena, &request->definition, "definition", err);
+        rc = hf_api_json(arena, &request->definition, "definition", err);
     if (rc == 0)
-        rc = hf_request_json(arena, &request->labels, "labels", err);
+        rc = hf_api_json(arena, &request->labels, "labels", err);
     if (rc == 0)
-        rc = hf_request_labels(request->labels, err);
+        rc = hf_api_labels(request->labels, err);
     if (rc == 0)
         rc = sort_observers(arena, request, err);
     if (rc == 0 && request->claim)
@@ -199,7 +199,7 @@ static int check_filter(struct hf_arena *arena, struct hf_process_filter *filter
         filter->limit = 100;
     if (rc == 0)
         rc = label_member(arena, &filter->label, err);
-    return rc ? rc : hf_request_json(arena, &filter->definition, "definition", err);
+    return rc ? rc : hf_api_json(arena, &filter->definition, "definition", err);
 }
 
 static struct api_page page_of(const struct hf_caller *who,
@@ -295,7 +295,7 @@ static int check_tell(struct hf_arena *arena, struct hf_process_tell *tell,
         rc = check_signal(tell->name, err);
     if (rc == 0 && tell->what == HF_TELL_APPEND && hf_event_reserved(tell->name))
         rc = hf_fail(err, HF_EINVAL, "type", "this event type is the ledger's own");
-    return rc ? rc : hf_request_json(arena, &tell->payload, "payload", err);
+    return rc ? rc : hf_api_json(arena, &tell->payload, "payload", err);
 }
 
 int hf_process_tell(struct hf_store *store, const struct hf_caller *given,

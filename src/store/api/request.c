@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "base/json_get.h"
 
-int hf_request_json(struct hf_arena *arena, const char **json, const char *field,
-                    struct hf_err *err)
+int hf_api_json(struct hf_arena *arena, const char **json, const char *field,
+                struct hf_err *err)
 {
     if (!*json)
         return 0;
@@ -29,7 +29,7 @@ int hf_request_json(struct hf_arena *arena, const char **json, const char *field
     return 0;
 }
 
-int hf_request_labels(const char *labels, struct hf_err *err)
+int hf_api_labels(const char *labels, struct hf_err *err)
 {
     struct json_t *value = NULL;
     const struct json_t *one;

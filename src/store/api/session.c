@@ -146,7 +146,7 @@ static int check_object(const char *json, size_t max, const char *field,
 static int given_object(struct hf_arena *arena, const char **json, const char *field,
                         struct hf_err *err)
 {
-    int rc = hf_request_json(arena, json, field, err);
+    int rc = hf_api_json(arena, json, field, err);
     return rc || !*json ? rc : check_object(*json, SIZE_MAX, field, err);
 }
 
@@ -192,10 +192,10 @@ static int check_new(const struct hf_store *store, struct hf_arena *arena,
     if (rc == 0)
         rc = given_object(arena, &request->config, "config", err);
     if (rc == 0)
-        rc = hf_request_json(arena, &request->cause, "cause", err);
+        rc = hf_api_json(arena, &request->cause, "cause", err);
     if (rc == 0)
         rc = given_object(arena, &request->labels, "labels", err);
-    return rc ? rc : hf_request_labels(request->labels, err);
+    return rc ? rc : hf_api_labels(request->labels, err);
 }
 
 int hf_session_create(struct hf_store *store, const struct hf_caller *given,
@@ -800,7 +800,7 @@ int hf_session_hand_back(struct hf_store *store, const struct hf_caller *given,
 
 int hf_session_cancel_turn(struct hf_store *store, const struct hf_caller *given,
                            const struct hf_session_cancel *wanted,
-                           enum hf_turn_cancel *ret_answer, struct hf_err *err)
+                           enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {
     struct hf_session_cancel request;
     struct api_call call = begin(store, given);

@@ -98,7 +98,7 @@ static int check_resolve(struct hf_arena *arena, struct hf_wait_resolve *request
     int rc = request->reason ? hf_check_text(request->reason, (size_t)HF_MAX_REASON_BYTES,
                                              "reason", err)
                              : 0;
-    return rc ? rc : hf_request_json(arena, &request->value, "value", err);
+    return rc ? rc : hf_api_json(arena, &request->value, "value", err);
 }
 
 /* The id that a key names, if the key holds. */

@@ -523,7 +523,7 @@ int hf_store_facts(struct hf_store *store, char **ret_json, struct hf_err *err)
     return hf_fail_as(err, rc, &why);
 }
 
-void hf_text_free(struct hf_store *store, char *text)
+void hf_store_text_free(struct hf_store *store, char *text)
 {
     store->alloc->free(store->alloc->user, text);
 }

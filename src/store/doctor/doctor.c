@@ -326,8 +326,8 @@ static int check_record(struct doctor_finder *finder, const char *id, struct hf_
                     "the file was changed around the guards: " RESTORE);
     }
     if (rc == 0) {
-        hf_text_free(finder->handle, stored);
-        hf_text_free(finder->handle, folded);
+        hf_store_text_free(finder->handle, stored);
+        hf_store_text_free(finder->handle, folded);
     }
     return rc == HF_ENOTFOUND ? 0 : rc;
 }

@@ -53,7 +53,7 @@ int sql_log(struct hf_store *handle, int64_t before, size_t limit, hf_logged *ea
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        struct hf_log_entry entry = {
+        struct hf_store_log_entry entry = {
             .log_id = hf_out_i64(rows, i, HF_COL_STORE_LOG_READ_LOG_ID),
             .at = hf_out_i64(rows, i, HF_COL_STORE_LOG_READ_AT),
             .what = hf_out_text(rows, i, HF_COL_STORE_LOG_READ_WHAT),

@@ -166,7 +166,7 @@ static int take_once(struct hf_store *handle, const struct hf_lease_claim *claim
     hf_ms now = look.ops.batch.lease_now;
     who->store = look.ops.batch.incarnation;
     bool dead = rc == 0 && claim->reclaim && look.lease.holder &&
-                hf_holder_judge(arena, look.lease.holder, now, &proof) == HF_LIFE_DEAD;
+                hf_life_judge(arena, look.lease.holder, now, &proof) == HF_LIFE_DEAD;
     if (rc == 0)
         rc = hf_lease_claim(&look.lease, who, now, dead, &lease, &outcome, err);
     if (rc == HF_EHELD) {
@@ -199,7 +199,7 @@ int sql_lease_take(struct hf_store *handle, const struct hf_lease_claim *claim,
     };
     int rc = claim->nonce ? 0 : hf_nonce(handle->random, nonce, err);
     if (rc == 0 && claim->pid)
-        rc = hf_holder_describe(&arena, claim->pid, NULL, &who.holder, err);
+        rc = hf_life_describe(&arena, claim->pid, NULL, &who.holder, err);
     if (rc == 0)
         rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)

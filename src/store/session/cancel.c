@@ -78,7 +78,7 @@ static size_t add_calls(const struct cancelling *c, struct hf_ops *ops)
 
 /* HF_EGUARD: the turn began or went on meanwhile. */
 static int judge(const struct cancelling *c, const struct hf_call *seen,
-                 enum hf_turn_cancel *ret_answer, struct hf_err *err)
+                 enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {
     const char *gate = hf_out_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_GATE);
     const char *request = hf_out_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_REQUEST);
@@ -104,8 +104,8 @@ static int judge(const struct cancelling *c, const struct hf_call *seen,
     return 0;
 }
 
-static int cancel_once(const struct cancelling *c, enum hf_turn_cancel *ret_answer,
-                       struct hf_err *err)
+static int cancel_once(const struct cancelling *c,
+                       enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {
     struct hf_ops ops;
     struct session_facts facts;
@@ -129,7 +129,7 @@ static int cancel_once(const struct cancelling *c, enum hf_turn_cancel *ret_answ
 
 int sql_session_cancel_turn(struct hf_store *handle, const struct hf_caller *who,
                             const struct hf_session_cancel *request,
-                            enum hf_turn_cancel *ret_answer, struct hf_err *err)
+                            enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {
     struct cancelling c = { .store = sql_store_of(handle),
                             .who = who,

@@ -328,7 +328,7 @@ static bool proven_dead(struct claiming *c, const struct hf_session_row *row, hf
         return false;
     return row->check_at == 0 ||
            (row->lease.holder &&
-            hf_holder_judge(&c->arena, row->lease.holder, now, &proof) == HF_LIFE_DEAD);
+            hf_life_judge(&c->arena, row->lease.holder, now, &proof) == HF_LIFE_DEAD);
 }
 
 /* HF_EGUARD: the session is another one by now, or its turn was ended: look again. */
@@ -537,9 +537,9 @@ int sql_session_claim(struct hf_store *handle, const struct hf_caller *who,
                                         .nonce = request->nonce,
                                         .ttl_ms = request->ttl_ms } };
     hf_arena_init(&c.arena, handle->alloc);
-    int rc = request->pid ? hf_holder_describe(&c.arena, request->pid, NULL,
-                                               &c.claimant.holder, err)
-                          : 0;
+    int rc = request->pid
+                 ? hf_life_describe(&c.arena, request->pid, NULL, &c.claimant.holder, err)
+                 : 0;
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = request->session_id ? claim_once(&c, err) : claim_swept(&c, err);

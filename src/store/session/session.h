@@ -191,7 +191,7 @@ int sql_session_hand_back(struct hf_store *store, const struct hf_caller *who,
                           const struct hf_session_back *back, struct hf_err *err);
 int sql_session_cancel_turn(struct hf_store *store, const struct hf_caller *who,
                             const struct hf_session_cancel *request,
-                            enum hf_turn_cancel *ret_answer, struct hf_err *err);
+                            enum hf_session_turn_cancel *ret_answer, struct hf_err *err);
 int sql_session_next(struct hf_store *store, const struct hf_session_claim *claim,
                      hf_ms *ret_at, struct hf_err *err);
 

@@ -49,11 +49,11 @@ static const char *missing_proof(const char *holder)
 {
     if (!holder)
         return "no_pid";
-    if (hf_holder_busy(holder))
+    if (hf_life_busy(holder))
         return "work_alive";
-    if (hf_holder_living(holder))
+    if (hf_life_living(holder))
         return "process_alive";
-    return hf_holder_dead(holder) ? "none" : "other_host";
+    return hf_life_dead(holder) ? "none" : "other_host";
 }
 
 static int show_unit(struct watch_look *look, const struct hf_call *rows, size_t i)
@@ -371,7 +371,7 @@ static int sql_look(struct hf_store *handle, const struct hf_caller *who,
     return rc;
 }
 
-const struct hf_watch_methods sql_watch_methods = {
+const struct hf_overview_methods sql_overview_methods = {
     .look = sql_look,
     .ack = sql_ack,
     .queues = sql_queues,

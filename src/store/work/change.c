@@ -162,7 +162,7 @@ static int complete_change(struct changing *c, struct change_slot *slot,
             return rc;
         change->nonce = nonce;
     }
-    return change->pid ? hf_holder_describe(&c->arena, change->pid, NULL, ret_holder, err)
+    return change->pid ? hf_life_describe(&c->arena, change->pid, NULL, ret_holder, err)
                        : 0;
 }
 

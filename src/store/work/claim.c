@@ -69,7 +69,7 @@ static int fill_in(struct taker *taker, struct hf_arena *arena, struct hf_err *e
         taker->nonce = taker->fresh_nonce;
     }
     if (rc == 0 && claim->pid)
-        rc = hf_holder_describe(arena, claim->pid, claim->lock, &taker->holder, err);
+        rc = hf_life_describe(arena, claim->pid, claim->lock, &taker->holder, err);
     if (rc)
         return rc;
     taker->note = claim_note(arena, taker);
@@ -351,7 +351,7 @@ static int make_claimable(struct taker *taker, struct hf_arena *arena,
 {
     struct hf_step step;
     struct hf_env with = *env;
-    with.busy = hf_holder_busy(was->w.holder);
+    with.busy = hf_life_busy(was->w.holder);
     int rc = hf_step_sweep(arena, was, NULL, &with, &step, err);
     if (rc || step.kind == HF_STEP_NOTHING || step.row.status != HF_STATUS_QUEUED)
         return rc;

@@ -457,7 +457,7 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
                        struct hf_err *err)
 {
     struct hf_env env;
-    struct hf_kept_note kept = { .text = NULL };
+    struct hf_note_kept kept = { .text = NULL };
     int rc = sql_limits_rated(c->store, &c->rated,
                               err); /* and the store's clock is known */
     if (rc == 0)

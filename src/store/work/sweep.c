@@ -44,7 +44,7 @@ static int decide(struct sweeping *s, const struct hf_batch *seen, struct candid
     if (rc)
         return rc;
     env.policy = &policy;
-    env.busy = !one->proof && hf_holder_busy(one->was.w.holder);
+    env.busy = !one->proof && hf_life_busy(one->was.w.holder);
     return hf_step_sweep(&s->arena, &one->was, one->proof, &env, &one->step, err);
 }
 
@@ -320,7 +320,7 @@ static int sweep_dead_page(struct sweeping *s, const char *after, size_t limit,
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const char *proof = NULL;
         holder = hf_out_text(hf_ops_result(&ops, 0), i, HF_COL_SWEEP_HOLDERS_HOLDER);
-        if (hf_holder_judge(&s->arena, holder, ops.batch.now, &proof) == HF_LIFE_DEAD)
+        if (hf_life_judge(&s->arena, holder, ops.batch.now, &proof) == HF_LIFE_DEAD)
             rc = sweep_dead_holder(s, holder, proof, limit, err);
     }
     *ret_last = NULL;
