@@ -325,7 +325,7 @@ class Wait(Case):
 
     def test_resume_by_reference_straight_into_running(self):
         self.waiting("--kind", "external", "--ref", "job-1", "--timeout", "5m",
-                     "--escalate-after", "1m", "--escalate", "work:nudge")
+                     "--escalate-after", "1m", "--escalate", "work:remind")
         work = self.ok("work", "resume", "--ref", "job-1", "--owner", "w2", "--ttl", "9s",
                        "--pid", str(os.getpid()))["work"]
         self.assertEqual((work["status"], work["owner"], work["lease_ttl_ms"]),

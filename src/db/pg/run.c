@@ -505,7 +505,7 @@ static void run_alone(struct pg *pg, struct pg_member *member)
         pg_count(&pg->counts.replays);
 }
 
-/* These in one transaction; the process that failed there gets a turn alone, or, where it
+/* These in one transaction; the process that failed there runs again alone, or, where it
  * was gathered of many, is left as it failed. */
 static void run_together(struct pg *pg, struct pg_member **left, size_t lefts)
 {
