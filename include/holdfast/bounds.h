@@ -95,7 +95,7 @@ extern "C" {
     X(MODEL_STOPS, model_stops, 16, "items", "texts at which a model is to stop")        \
     X(CONFIG_BYTES, config_bytes, 262144, "bytes", "a configuration file")
 
-#define X(name, lower, value, unit, what) HF_LIMIT_##name,
+#define X(name, lower, value, unit, what) HF_BOUND_##name,
 enum hf_bound { HF_BOUNDS(X) HF_BOUND_COUNT };
 #undef X
 
