@@ -100,8 +100,8 @@ ROOMS = {
     "op": "op/shapes core/*",  # what can be asked for; each transport reads its table
     "cli": "op op/shapes",  # of the library public headers only
     **{"cli/" + part: "cli op op/shapes" for part in ("cmd", "table")},
-    "cli/demo": "cli op os",
-    "cli/model": "cli cli/cmd os",
+    "cli/demo": "cli op",
+    "cli/model": "cli cli/cmd",
     "cli/chat": "cli cli/model op",
     "conform": "",  # public headers only: any store can be tested with it
     "sim": "",  # likewise

@@ -87,14 +87,16 @@ def rule_prefixes(tree):
 
 def rule_not_used(tree):
     """words that the glossary rules out, in names and prose, where it rules them out"""
-    for _, _, (words, where, instead) in table(tree, NOT_USED):
-        globs = re.findall(r"`([^`]+)`", where) or ["*"]
-        for word in re.findall(r"`([^`]+)`", words):
-            found = re.compile(rf"(?<![a-z]){word}(?![a-z])", re.I)
-            for f in tree:
-                if not matches_any(f.path, globs) or matches_any(f.path, RECORDS):
-                    continue
-                for number, line in enumerate(f.lines, 1):
-                    m = found.search(line)
-                    if m:
-                        yield f, number, f"\"{m.group()}\" is not used here: write {instead}"
+    rules = [(re.compile(word + r"(?![a-z])"), re.findall(r"`([^`]+)`", where) or ["*"], instead)
+             for _, _, (words, where, instead) in table(tree, NOT_USED)
+             for word in re.findall(r"`([^`]+)`", words)]
+    for f in tree if rules else ():
+        if matches_any(f.path, RECORDS):
+            continue
+        text = f.text.lower()  # and no look-behind, so that a search begins at a letter
+        for word, globs, instead in rules:
+            if not matches_any(f.path, globs):
+                continue
+            for m in word.finditer(text):
+                if not (m.start() and text[m.start() - 1].isalpha()):
+                    yield f, f.line_of(m.start()), f"\"{m.group()}\" is not used here: write {instead}"

@@ -1,5 +1,6 @@
 /* holdfast-bench: the speed of the ledger on this machine, as a share of what a raw program
  * written for the same engine reaches in the same run, next to the bar of each figure. */
+#include <ftw.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +11,6 @@
 
 #include "base/err.h"
 #include "bench.h"
-#include "os/fileio.h"
 
 #define ROUNDS_MAX 99
 
@@ -384,13 +384,22 @@ static int begin_files(struct bench *bench, const char *base)
     return 0;
 }
 
+static int remove_one(const char *path, const struct stat *at, int kind,
+                      struct FTW *place)
+{
+    (void)at;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
 static int end(struct bench *bench)
 {
     int rc = 0;
     if (bench->postgres)
         for (int place = 0; rc == 0 && place < BENCH_PLACES; place++)
             rc = bench_pg_drop(bench, (enum bench_place)place);
-    else if (bench->folder[0] && hf_folder_remove(bench->folder))
+    else if (bench->folder[0] && nftw(bench->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS))
         rc = hf_fail(&bench->err, HF_ESTOREIO, "folder", "%s cannot be removed",
                      bench->folder);
     return rc;

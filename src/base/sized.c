@@ -30,3 +30,11 @@ int hf_sized_copy(const void *given, size_t first, size_t ours, void *ret_full,
     memcpy(ret_full, &full, sizeof(full));
     return 0;
 }
+
+int hf_sized_array(const void *items, size_t count, const char *field, struct hf_err *err)
+{
+    return count && !items
+               ? hf_fail(err, HF_EINVAL, field,
+                         "the count of %s is above 0, and the array is NULL", field)
+               : 0;
+}

@@ -14,4 +14,8 @@ int hf_sized_check(size_t size, size_t first, size_t ours, struct hf_err *err);
 int hf_sized_copy(const void *given, size_t first, size_t ours, void *ret_full,
                   struct hf_err *err);
 
+/* HF_EINVAL naming the field where a count is above 0 and its array is NULL. */
+int hf_sized_array(const void *items, size_t count, const char *field,
+                   struct hf_err *err);
+
 #endif

@@ -164,6 +164,8 @@ void cli_ok_end(struct cli *cli);
 /* Sends what is in the buffer when it is much, or in any case. */
 HF_MUST_USE int cli_flush_some(struct cli *cli);
 HF_MUST_USE int cli_flush(struct cli *cli);
+/* Writes all of it elsewhere. 0, or an errno with a part of it written. */
+HF_MUST_USE int cli_write(int fd, const char *bytes, size_t len);
 
 /* Prints the failure in cli->err and returns the exit code. */
 int cli_report(struct cli *cli, int code);

@@ -73,6 +73,26 @@ void cli_ok_end(struct cli *cli)
     hf_buf_char(&cli->out, '\n');
 }
 
+/* 0, or an errno; `left` is what was not written. */
+static int write_all(int fd, const char *at, size_t *left)
+{
+    while (*left) {
+        ssize_t sent = write(fd, at, *left);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return errno;
+        at += sent;
+        *left -= (size_t)sent;
+    }
+    return 0;
+}
+
+int cli_write(int fd, const char *bytes, size_t len)
+{
+    return write_all(fd, bytes, &len);
+}
+
 static int unwritable(struct cli *cli, int errnum)
 {
     hf_buf_reset(&cli->out);
@@ -87,20 +107,13 @@ int cli_flush(struct cli *cli)
 {
     if (hf_buf_state(&cli->out))
         return hf_fail_plain(&cli->err, hf_buf_state(&cli->out));
-    const char *at = hf_buf_str(&cli->out);
     size_t left = cli->out.len;
     if (left && cli->stdout_closed)
         return unwritable(cli, EBADF);
-    while (left) {
-        ssize_t sent = write(STDOUT_FILENO, at, left);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0)
-            return unwritable(cli, errno);
-        cli->wrote = true;
-        at += sent;
-        left -= (size_t)sent;
-    }
+    int errnum = write_all(STDOUT_FILENO, hf_buf_str(&cli->out), &left);
+    cli->wrote |= left < cli->out.len;
+    if (errnum)
+        return unwritable(cli, errnum);
     hf_buf_reset(&cli->out);
     return 0;
 }

@@ -1,15 +1,12 @@
 /* See fileio.h. */
 #include "os/fileio.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/text.h"
 
 int hf_file_write(int fd, const void *bytes, size_t len)
 {
@@ -49,15 +46,4 @@ bool hf_file_same(int fd, const char *path)
     struct stat held, named;
     return fstat(fd, &held) == 0 && lstat(path, &named) == 0 &&
            held.st_ino == named.st_ino && held.st_dev == named.st_dev;
-}
-
-int hf_folder_remove(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    for (struct dirent *at; dir && (at = readdir(dir));)
-        if (!hf_same(at->d_name, ".") && !hf_same(at->d_name, ".."))
-            (void)unlinkat(dirfd(dir), at->d_name, 0); /* what stays is seen below */
-    if (dir)
-        (void)closedir(dir); /* nothing of ours was written */
-    return rmdir(folder) == 0 ? 0 : errno;
 }

@@ -11,9 +11,6 @@ HF_MUST_USE int hf_file_write(int fd, const void *bytes, size_t len);
  * errno. */
 HF_MUST_USE int hf_file_sync_folder(const char *path);
 
-/* Removes a folder of files. 0, or the errno of the folder itself: what stays is seen by it. */
-int hf_folder_remove(const char *folder);
-
 /* Whether the path still names the file that is open, and not a link to it: the process
  * that removes or replaces it by that name would take the link. */
 bool hf_file_same(int fd, const char *path);

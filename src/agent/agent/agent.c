@@ -32,7 +32,9 @@ static int copy_texts(struct hf_agent *agent, struct hf_err *err)
 static int make_tools(struct hf_agent *agent, struct hf_err *err)
 {
     const struct hf_agent_config *config = &agent->config;
-    int rc = hf_toolset_new(NULL, &agent->tools, err);
+    int rc = hf_sized_array(config->sources, config->source_count, "sources", err);
+    if (rc == 0)
+        rc = hf_toolset_new(NULL, &agent->tools, err);
     for (size_t i = 0; rc == 0 && i < config->source_count; i++)
         rc = hf_toolset_ask(agent->tools, &config->sources[i], err);
     if (rc == 0)

@@ -365,8 +365,12 @@ static int check_agents(const struct hf_worker_config *config, struct hf_err *er
 {
     if (config->agent_count == 0 || config->agent_count > 32)
         return hf_fail(err, HF_EINVAL, "agents", "a worker has 1 to 32 agents");
+    if (hf_sized_array(config->agents, config->agent_count, "agents", err))
+        return HF_EINVAL;
     for (size_t i = 0; i < config->agent_count; i++) {
         const struct hf_worker_agent *agent = &config->agents[i];
+        if (hf_sized_array(agent->sources, agent->source_count, "sources", err))
+            return HF_EINVAL;
         if (!agent->name || !agent->setup || !agent->provider || !agent->model)
             return hf_fail(err, HF_EINVAL, "agents",
                            "an agent has a name, a setup, a provider and a model");

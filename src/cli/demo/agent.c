@@ -13,7 +13,6 @@
 #include <holdfast/agent.h>
 
 #include "cli/demo/demo.h"
-#include "os/fileio.h"
 
 #define NOTES "tool.log"
 #define PAYMENTS "payments.log"
@@ -64,8 +63,7 @@ static bool write_line(const struct worker *worker, const char *name,
     log_path(worker->folder, name, path);
     (void)snprintf(line, sizeof(line), "%s\n", hf_invocation_key_text(call));
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    bool written = fd >= 0 && hf_file_write(fd, line, strlen(line)) == 0 &&
-                   fsync(fd) == 0;
+    bool written = fd >= 0 && cli_write(fd, line, strlen(line)) == 0 && fsync(fd) == 0;
     if (fd >= 0)
         (void)close(fd); /* it is synced */
     return written;
@@ -75,7 +73,7 @@ static void note(void *user, struct hf_invocation *call)
 {
     const struct worker *worker = user;
     bool written = write_line(worker, NOTES, call);
-    while (worker->duty == DIES && written && hf_file_write(worker->tell, "x", 1) == 0)
+    while (worker->duty == DIES && written && cli_write(worker->tell, "x", 1) == 0)
         (void)pause(); /* until the director kills this process */
     int rc = written ? hf_invocation_text(call, (struct hf_span){ "noted", 5 }) : 0;
     (void)rc; /* without an answer the call fails, and the proof with it */
@@ -141,7 +139,7 @@ static void on_heard(void *user, const struct hf_worker_event *event)
     if (worker->duty != ASKS)
         return;
     if (event->kind == HF_WORKER_ASKED &&
-        hf_file_write(worker->tell, event->wait_id, strlen(event->wait_id)))
+        cli_write(worker->tell, event->wait_id, strlen(event->wait_id)))
         return; /* the director is gone */
     if (event->kind == HF_WORKER_AWAY)
         hf_agent_stop(worker->agent, 0);
@@ -191,7 +189,7 @@ static int run_worker(struct worker *worker)
                               (report->answered && report->call_count == 1 &&
                                (worker->duty == GOES_ON || report->calls[0].taken_over)));
     if (proven && worker->duty != ASKS)
-        proven = hf_file_write(worker->tell, report->text, strlen(report->text)) == 0;
+        proven = cli_write(worker->tell, report->text, strlen(report->text)) == 0;
     hf_agent_report_free(report);
     hf_agent_free(worker->agent);
     hf_model_free(worker->model);

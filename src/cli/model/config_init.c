@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "cli/model/config.h"
-#include "os/fileio.h"
 
 /* What each kind of endpoint has when nothing is given. */
 static const struct cli_config_wish kinds[] = {
@@ -90,7 +89,7 @@ static int write_new(struct cli *cli, const char *path, const struct hf_buf *tex
             "edit it, name another file with --config, or overwrite it with --force";
         return hf_fail(&cli->err, HF_ECONFLICT, "--config", "%.150s exists", path);
     }
-    int rc = fd < 0 ? errno : hf_file_write(fd, text->at, text->len);
+    int rc = fd < 0 ? errno : cli_write(fd, text->at, text->len);
     if (fd >= 0 && fsync(fd) && rc == 0)
         rc = errno;
     if (fd >= 0 && close(fd) && rc == 0)

@@ -264,9 +264,7 @@ static int check_kinds(const struct hf_claim *claim, struct hf_err *err)
     if (claim->kind_count > (size_t)HF_MAX_KINDS)
         return hf_fail(err, HF_ETOOBIG, "kinds", "a claim can name at most %lld kinds",
                        (long long)HF_MAX_KINDS);
-    if (claim->kind_count && !claim->kinds)
-        return hf_fail(err, HF_EINVAL, "kinds",
-                       "kind_count is above 0, and kinds is NULL");
+    rc = hf_sized_array(claim->kinds, claim->kind_count, "kinds", err);
     for (size_t i = 0; rc == 0 && i < claim->kind_count; i++)
         rc = hf_check_key(claim->kinds[i], KEY_MAX, "kinds", err);
     return rc;

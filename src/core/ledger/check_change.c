@@ -167,11 +167,9 @@ static int check_refs(const char *const *refs, size_t count, const char *field,
     if (count > (size_t)HF_MAX_REFS)
         return hf_fail(err, HF_ETOOBIG, field, "%s must be at most %lld references",
                        field, (long long)HF_MAX_REFS);
-    if (count && !refs)
-        return hf_fail(err, HF_EINVAL, field,
-                       "the count of %s is above 0, and the array is NULL", field);
-    for (size_t i = 0; i < count; i++) {
-        int rc = hf_check_key(refs[i], KEY_MAX, field, err);
+    int rc = hf_sized_array(refs, count, field, err);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = hf_check_key(refs[i], KEY_MAX, field, err);
         if (rc)
             return rc;
         const char *digits = past(refs[i], "sha256:");

@@ -489,9 +489,8 @@ static int keep_result(struct hf_cell *cell, size_t i,
 int hf_cell_take_results(struct hf_cell *cell, const struct hf_tool_result *results,
                          size_t count, struct hf_err *err)
 {
-    if (count && !results)
-        return hf_fail(err, HF_EINVAL, "results",
-                       "results are counted, and none are given");
+    if (hf_sized_array(results, count, "results", err))
+        return HF_EINVAL;
     for (size_t n = 0; n < count; n++) {
         size_t i = find_call(cell, results[n].call_id);
         if (i == cell->op.call_count)

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/ident.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/turn/schema.h"
 #include "exec/cell/cell.h"
@@ -28,6 +29,8 @@ static int copy_record(struct hf_cell *cell, const struct hf_op_record *from,
                        struct hf_op_record *to, struct hf_err *err)
 {
     struct hf_arena *arena = &cell->arena;
+    if (hf_sized_array(from->results, from->result_count, "journal", err))
+        return HF_EINVAL;
     *to = *from;
     int rc = copy_span(arena, from->args, &to->args);
     if (rc == 0)
@@ -48,6 +51,8 @@ int hf_cell_keep_journal(struct hf_cell *cell, const struct hf_cell_start *start
                          struct hf_err *err)
 {
     size_t count = start->journal_count;
+    if (hf_sized_array(start->journal, count, "journal", err))
+        return HF_EINVAL;
     struct hf_op_record *journal = hf_arena_array(&cell->arena, count, sizeof(*journal));
     if (!journal)
         return hf_fail_plain(err, HF_ENOMEM);

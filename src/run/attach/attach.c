@@ -157,7 +157,7 @@ static int check(const struct hf_user_message *message, struct hf_err *err)
                        (long long)HF_MAX_ATTACHMENTS);
     if (!message->text && message->path_count == 0)
         return hf_fail(err, HF_EINVAL, "text", "a message needs text or files");
-    return 0;
+    return hf_sized_array(message->paths, message->path_count, "attach", err);
 }
 
 static int write_message(struct hf_store *store, const struct hf_user_message *message,

@@ -702,6 +702,7 @@ static int check_ack(const struct hf_ack *ack, struct hf_err *err)
                        "name ids, a kind or all: one of the three");
     if (ack->id_count > ACK_IDS)
         return hf_fail(err, HF_ETOOBIG, "ids", "at most %d ids at a time", ACK_IDS);
+    rc = hf_sized_array(ack->ids, ack->id_count, "ids", err);
     for (size_t i = 0; rc == 0 && i < ack->id_count; i++)
         rc = hf_check_key(ack->ids[i], (size_t)HF_MAX_KEY_BYTES, "ids", err);
     if (rc == 0)

@@ -62,9 +62,9 @@ static int check_facts(const struct hf_process_spec *request, struct hf_err *err
         rc = hf_fail(err, HF_ETOOBIG, "event_types",
                      "a process declares at most %lld types of events",
                      (long long)HF_MAX_REFS);
-    if (rc == 0 && request->event_type_count && !request->event_types)
-        rc = hf_fail(err, HF_EINVAL, "event_types",
-                     "event_type_count is above 0, and event_types is NULL");
+    if (rc == 0)
+        rc = hf_sized_array(request->event_types, request->event_type_count,
+                            "event_types", err);
     for (size_t i = 0; rc == 0 && i < request->event_type_count; i++)
         rc = hf_check_key(request->event_types[i], KEY_MAX, "event_types", err);
     return rc;
@@ -84,9 +84,8 @@ static int sort_observers(struct hf_arena *arena, struct hf_process_spec *reques
         return hf_fail(err, HF_ETOOBIG, "observers",
                        "a process begins with at most %lld observers",
                        (long long)HF_MAX_REFS);
-    if (count && !request->observers)
-        return hf_fail(err, HF_EINVAL, "observers",
-                       "observer_count is above 0, and observers is NULL");
+    if (hf_sized_array(request->observers, count, "observers", err))
+        return HF_EINVAL;
     const char **sorted = hf_arena_array(arena, count, sizeof *sorted);
     if (!sorted)
         return hf_fail_plain(err, HF_ENOMEM);

@@ -557,19 +557,10 @@ static int check_place(const struct place *place, struct hf_err *err)
     return rc;
 }
 
-static int check_counted(const void *items, size_t count, const char *field,
-                         struct hf_err *err)
-{
-    return count && !items
-               ? hf_fail(err, HF_EINVAL, field,
-                         "the count of %s is above 0, and the array is NULL", field)
-               : 0;
-}
-
 static int check_blobs(const struct hf_session_blob *blobs, size_t count,
                        struct hf_err *err)
 {
-    int rc = check_counted(blobs, count, "blobs", err);
+    int rc = hf_sized_array(blobs, count, "blobs", err);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         uint8_t hash[HF_DIGEST_BYTES];
         if (!blobs[i].bytes.at)
@@ -612,11 +603,11 @@ static int check_settled(const struct hf_effect_settled *one, struct hf_err *err
 
 static int check_effects(const struct hf_session_step *step, struct hf_err *err)
 {
-    int rc = check_counted(step->begun, step->begun_count, "begun", err);
+    int rc = hf_sized_array(step->begun, step->begun_count, "begun", err);
     if (rc == 0)
-        rc = check_counted(step->settled, step->settled_count, "settled", err);
+        rc = hf_sized_array(step->settled, step->settled_count, "settled", err);
     if (rc == 0)
-        rc = check_counted(step->blobs, step->blob_count, "blobs", err);
+        rc = hf_sized_array(step->blobs, step->blob_count, "blobs", err);
     for (size_t i = 0; rc == 0 && i < step->begun_count; i++)
         rc = check_begun(&step->begun[i], err);
     for (size_t i = 0; rc == 0 && i < step->settled_count; i++)
@@ -628,7 +619,7 @@ static int check_effects(const struct hf_session_step *step, struct hf_err *err)
 
 static int check_waits(const struct hf_session_step *step, struct hf_err *err)
 {
-    int rc = check_counted(step->waits, step->wait_count, "waits", err);
+    int rc = hf_sized_array(step->waits, step->wait_count, "waits", err);
     if (rc == 0 && step->wait_count > (size_t)HF_MAX_TURN_CALLS)
         rc = hf_fail(err, HF_ETOOBIG, "waits", "a step has %zu waits; %lld are allowed",
                      step->wait_count, (long long)HF_MAX_TURN_CALLS);
@@ -646,7 +637,7 @@ static int check_step(const struct hf_session_step *step, struct hf_err *err)
                                           step->step, step->node_count, step->chain },
                          err);
     if (rc == 0)
-        rc = check_counted(step->records, step->record_count, "records", err);
+        rc = hf_sized_array(step->records, step->record_count, "records", err);
     if (rc == 0)
         rc = check_effects(step, err);
     if (rc == 0)
@@ -675,7 +666,7 @@ int hf_session_step(struct hf_store *store, const struct hf_caller *given,
 
 static int check_spent(const struct hf_session_commit *commit, struct hf_err *err)
 {
-    int rc = check_counted(commit->spent, commit->spent_count, "spent", err);
+    int rc = hf_sized_array(commit->spent, commit->spent_count, "spent", err);
     for (size_t i = 0; rc == 0 && i < commit->spent_count; i++) {
         const struct hf_session_spent *spent = &commit->spent[i];
         const struct hf_usage *u = &spent->usage;
@@ -691,7 +682,7 @@ static int check_spent(const struct hf_session_commit *commit, struct hf_err *er
 
 static int check_units(const struct hf_session_commit *commit, struct hf_err *err)
 {
-    int rc = check_counted(commit->units, commit->unit_count, "units", err);
+    int rc = hf_sized_array(commit->units, commit->unit_count, "units", err);
     return rc || commit->unit_count == 0
                ? rc
                : hf_create_check(commit->units, commit->unit_count, err);
@@ -718,7 +709,7 @@ static int check_commit(struct hf_arena *arena, struct hf_session_commit *commit
     if (rc == 0)
         rc = given_object(arena, &commit->config, "config", err);
     if (rc == 0)
-        rc = check_counted(commit->records, commit->added_count, "records", err);
+        rc = hf_sized_array(commit->records, commit->added_count, "records", err);
     if (rc == 0)
         rc = check_blobs(commit->blobs, commit->blob_count, err);
     if (rc == 0)
@@ -745,7 +736,7 @@ int hf_session_commit(struct hf_store *store, const struct hf_caller *given,
 static int check_renewals(const struct hf_session_renewal *renewals, size_t count,
                           struct hf_err *err)
 {
-    int rc = check_counted(renewals, count, "renewals", err);
+    int rc = hf_sized_array(renewals, count, "renewals", err);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         rc = check_id(renewals[i].session_id, err);
         if (rc == 0 && !renewals[i].token)

@@ -52,9 +52,8 @@ int hf_flags_check(unsigned flags, struct hf_err *err)
 int hf_create_check(const struct hf_work_spec *news, size_t n, struct hf_err *err)
 {
     int rc = check_batch(n, err);
-    if (rc == 0 && !news)
-        rc = hf_fail(err, HF_EINVAL, "news",
-                     "the count of requests is above 0, and the array is NULL");
+    if (rc == 0)
+        rc = hf_sized_array(news, n, "news", err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = hf_work_spec_check(&news[i], err);
         if (rc == 0 && news[i].reply_ref)
@@ -131,9 +130,8 @@ static int check_distinct(const struct hf_change *changes, size_t n, struct hf_e
 int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *err)
 {
     int rc = check_batch(n, err);
-    if (rc == 0 && !changes)
-        rc = hf_fail(err, HF_EINVAL, "changes",
-                     "the count of changes is above 0, and the array is NULL");
+    if (rc == 0)
+        rc = hf_sized_array(changes, n, "changes", err);
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = hf_change_check(&changes[i], err);
     return rc ? rc : check_distinct(changes, n, err);
@@ -271,9 +269,8 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
         rc = hf_check_key_opt(keys[i].value, (size_t)HF_MAX_KEY_BYTES, keys[i].field,
                               err);
-    if (rc == 0 && filter->status_count && !filter->statuses)
-        rc = hf_fail(err, HF_EINVAL, "statuses",
-                     "status_count is above 0, and statuses is NULL");
+    if (rc == 0)
+        rc = hf_sized_array(filter->statuses, filter->status_count, "statuses", err);
     for (size_t i = 0; rc == 0 && i < filter->status_count; i++)
         if (!hf_status_word(filter->statuses[i]))
             rc = hf_fail(err, HF_EINVAL, "status", "status %zu of the filter is unknown",
