@@ -198,7 +198,8 @@ static int endpoint_start(struct hf_provider *provider, const struct hf_model_ca
         return hf_fail(err, HF_EFINISHED, "provider", "the provider %.100s is closed",
                        endpoint->name);
     if (given->size != sizeof(*given))
-        return hf_fail(err, HF_EINVAL, "size", "struct hf_model_call has another size");
+        return hf_fail(err, HF_EINVAL, "size",
+                       "struct hf_model_call has another size: set size to its sizeof");
     hf_buf_init(&body, alloc_of(endpoint), (size_t)HF_MAX_MODEL_REQUEST_BYTES);
     int rc = encode(endpoint, given, &body, &made, err);
     if (rc == 0) {
@@ -313,7 +314,8 @@ static int check_endpoint(const struct hf_endpoint *given,
                           const struct hf_codec **ret_codec, struct hf_err *err)
 {
     if (given->size != sizeof(*given))
-        return hf_fail(err, HF_EINVAL, "size", "struct hf_endpoint has another size");
+        return hf_fail(err, HF_EINVAL, "size",
+                       "struct hf_endpoint has another size: set size to its sizeof");
     int rc = hf_check_key(given->name, (size_t)HF_MAX_KEY_BYTES, "name", err);
     if (rc == 0)
         rc = hf_http_check_url(given->base_url, "base_url", err);
@@ -326,7 +328,7 @@ static int check_endpoint(const struct hf_endpoint *given,
         return hf_fail(err, HF_EINVAL, "base_url",
                        "base_url must have no ? and no #: a path is appended to it");
     if (given->max_tokens < 0)
-        return hf_fail(err, HF_EINVAL, "max_tokens", "the cap must be above 0");
+        return hf_fail(err, HF_EINVAL, "max_tokens", "max_tokens must be above 0");
     for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++)
         if (given->kind && hf_same(given->kind, codecs[i]->name)) {
             *ret_codec = codecs[i];

@@ -23,24 +23,26 @@ static int check_config(const struct hf_model_config *config, struct hf_options 
 {
     int64_t cap = 0;
     if (config->size != sizeof(*config))
-        return hf_fail(err, HF_EINVAL, "size", "struct hf_model_config has another size");
+        return hf_fail(err, HF_EINVAL, "size",
+                       "struct hf_model_config has another size: set size to its sizeof");
     int rc = hf_check_key(config->id, (size_t)HF_MAX_KEY_BYTES, "id", err);
     if (rc == 0)
         rc = hf_check_key_opt(config->route, (size_t)HF_MAX_KEY_BYTES, "route", err);
     if (rc)
         return rc;
     if (config->context_tokens <= 0)
-        return hf_fail(err, HF_EINVAL, "context_tokens", "the window must be above 0");
+        return hf_fail(err, HF_EINVAL, "context_tokens",
+                       "context_tokens must be above 0");
     if (config->output_tokens <= 0 || config->output_tokens >= config->context_tokens)
         return hf_fail(err, HF_EINVAL, "output_tokens",
-                       "the output cap must be above 0 and below the window");
+                       "output_tokens must be above 0 and below context_tokens");
     rc = hf_options_read(config->options, options, err);
     if (rc)
         return rc;
     if (hf_walk_i64(options->value[HF_OPTION_MAX_OUTPUT_TOKENS], &cap) &&
         cap > config->output_tokens)
         return hf_fail(err, HF_EINVAL, "max_output_tokens",
-                       "the option is above the model's output cap");
+                       "max_output_tokens is above the model's output_tokens");
     return 0;
 }
 

@@ -36,7 +36,9 @@ static int arena_join(struct cli *cli, const char *folder, const char *rest,
     char *copy = rc ? NULL : hf_arena_text(&cli->arena, hf_buf_str(&path));
     hf_buf_fini(&path);
     if (rc == HF_ETOOBIG)
-        return hf_fail(&cli->err, rc, "--db", "the path of the state folder is too long");
+        return hf_fail(&cli->err, rc, "--db",
+                       "the path of the state folder is too long: name a store with --db "
+                       "or HOLDFAST_DB");
     if (!copy)
         return hf_fail_plain(&cli->err, HF_ENOMEM);
     *ret_path = copy;

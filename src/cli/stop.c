@@ -18,7 +18,8 @@ int cli_stop_take(struct cli *cli, struct cli_stop *stop)
     if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
         stop->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (stop->fd < 0)
-        return hf_fail(&cli->err, HF_EINTERNAL, NULL, "signals: %s", strerror(errno));
+        return hf_fail(&cli->err, HF_EINTERNAL, NULL, "cannot receive signals: %s",
+                       strerror(errno));
     return 0;
 }
 

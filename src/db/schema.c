@@ -14,7 +14,7 @@ int db_options_read(const struct hf_sql_options *given,
     if (rc)
         return rc;
     if (known.busy_ms < 0 || known.busy_ms > HF_MAX_DURATION_MAX_MS)
-        return hf_fail(err, HF_EINVAL, "busy_ms", "it must be 0 or more milliseconds");
+        return hf_fail(err, HF_EINVAL, "busy_ms", "busy_ms must be 0 to 100 years");
     if (!known.alloc)
         known.alloc = hf_alloc_system();
     if (!known.clock)

@@ -145,7 +145,8 @@ static int check_request(const struct hf_http_request *request,
                          struct address *ret_address, struct hf_err *err)
 {
     if (request->size != sizeof(*request))
-        return hf_fail(err, HF_EINVAL, "size", "struct hf_http_request has another size");
+        return hf_fail(err, HF_EINVAL, "size",
+                       "struct hf_http_request has another size: set size to its sizeof");
     int rc = address_of(request->url, "url", ret_address, err);
     if (rc)
         return rc;
@@ -435,14 +436,15 @@ static int read_config(const struct hf_http_config *given,
 {
     struct hf_http_config full = { .size = sizeof(full) };
     if (given && given->size != sizeof(full))
-        return hf_fail(err, HF_EINVAL, "size", "struct hf_http_config has another size");
+        return hf_fail(err, HF_EINVAL, "size",
+                       "struct hf_http_config has another size: set size to its sizeof");
     if (given)
         full = *given;
     if (full.ca_file && access(full.ca_file, R_OK))
         return hf_fail(err, HF_EINVAL, "ca_file", "the file %.150s cannot be read",
                        full.ca_file);
     if (full.start_ms < 0 || full.gap_ms < 0 || full.whole_ms < -1)
-        return hf_fail(err, HF_EINVAL, "timeout", "a time limit is negative");
+        return hf_fail(err, HF_EINVAL, "timeout", "a time limit must not be negative");
     full.start_ms = full.start_ms ? full.start_ms : START_MS;
     full.gap_ms = full.gap_ms ? full.gap_ms : GAP_MS;
     full.whole_ms = full.whole_ms ? full.whole_ms : WHOLE_MS;
@@ -459,7 +461,7 @@ int hf_http_new(struct hf_loop *loop, const struct hf_http_config *config,
     if (rc)
         return rc;
     if (curl_global_init(CURL_GLOBAL_DEFAULT))
-        return hf_fail(err, HF_EINTERNAL, "libcurl", "libcurl cannot be used");
+        return hf_fail(err, HF_EINTERNAL, "libcurl", "libcurl cannot be initialised");
     struct hf_http *http = alloc->realloc(alloc->user, NULL, sizeof(*http));
     CURLM *multi = curl_multi_init();
     char *ca_file = hf_text_copy(alloc, full.ca_file);

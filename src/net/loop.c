@@ -26,7 +26,8 @@ int hf_loop_new(const struct hf_loop_config *config, struct hf_loop **ret_loop,
 {
     struct hf_loop_config full = { .size = sizeof(full) };
     if (config && config->size != sizeof(full))
-        return hf_fail(err, HF_EINVAL, "size", "struct hf_loop_config has another size");
+        return hf_fail(err, HF_EINVAL, "size",
+                       "struct hf_loop_config has another size: set size to its sizeof");
     if (config)
         full = *config;
     const struct hf_alloc *alloc = full.alloc ? full.alloc : hf_alloc_system();

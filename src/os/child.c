@@ -320,7 +320,8 @@ static int start(struct birth *birth, struct hf_child *child, struct hf_err *err
         return rc;
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0) {
-        rc = hf_fail(err, HF_EINTERNAL, NULL, "no pidfd: %s", strerror(errno));
+        rc = hf_fail(err, HF_EINTERNAL, NULL,
+                     "cannot watch the process that was started: %s", strerror(errno));
         (void)kill(-pid, SIGKILL); /* unreaped, so it is still that process */
         (void)waitpid(pid, NULL, 0);
         return rc;

@@ -88,7 +88,7 @@ static void a_tool_that_is_not_well_declared_is_refused(void **state)
     refused(tool, "schema", "#/type must be a type's word or an array of them");
     tool = tool_named("t");
     tool.output_bytes = 1048577;
-    refused(tool, "output_bytes", "the output limit must be at most 1048576");
+    refused(tool, "output_bytes", "output_bytes must be 0 to 1048576");
 }
 
 static int list_two(void *user, struct hf_toolset *into, struct hf_err *err)

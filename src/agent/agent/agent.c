@@ -16,7 +16,8 @@ static int check_config(const struct hf_agent_config *config, struct hf_err *err
 {
     int rc = hf_sized_check(config->size, sizeof(*config), sizeof(*config), err);
     if (rc == 0 && (!config->loop || !config->store))
-        rc = hf_fail(err, HF_EINVAL, config->loop ? "store" : "loop", "it is required");
+        rc = hf_fail(err, HF_EINVAL, config->loop ? "store" : "loop",
+                     "an agent needs a loop and a store");
     return rc ? rc : hf_check_key(config->name, NAME_MAX_BYTES, "name", err);
 }
 
@@ -218,7 +219,7 @@ int hf_agent_serve(struct hf_agent *const *agents, size_t count, int64_t turns,
     struct hf_worker_config config = { .turns = turns };
     struct hf_arena arena;
     if (count == 0 || !agents)
-        return hf_fail(err, HF_EINVAL, "agents", "there is no agent");
+        return hf_fail(err, HF_EINVAL, "agents", "name at least one agent");
     hf_arena_init_small(&arena, hf_loop_alloc(agents[0]->config.loop), 512, 4096);
     int rc = agent_work_begin(&work, &arena, config, err);
     if (rc == 0)

@@ -170,7 +170,8 @@ int hf_drive_new(const struct hf_drive_config *config, const struct hf_drive_tur
     if (rc == 0)
         rc = hf_sized_check(turn->size, sizeof(*turn), sizeof(*turn), err);
     if (rc == 0 && (!config->setup || !turn->base))
-        rc = hf_fail(err, HF_EINVAL, config->setup ? "base" : "setup", "it is required");
+        rc = hf_fail(err, HF_EINVAL, config->setup ? "base" : "setup",
+                     "a turn needs a setup and a base");
     if (rc)
         return rc;
     const struct hf_alloc *alloc = config->alloc ? config->alloc : hf_alloc_system();

@@ -179,7 +179,8 @@ static int check_config(const struct hf_tools_config *config, struct hf_err *err
                       (1U << HF_BUILTIN_EDIT_FILE) | (1U << HF_BUILTIN_LIST_FILES) |
                       (1U << HF_BUILTIN_RUN_COMMAND);
     if (config->builtins >= (1U << HF_BUILTIN_COUNT))
-        return hf_fail(err, HF_EINVAL, "builtins", "there is no such built-in tool");
+        return hf_fail(err, HF_EINVAL, "builtins",
+                       "builtins names a tool that is not built in");
     if (hf_sized_array(config->shell, config->shell_count, "shell", err))
         return HF_EINVAL;
     if (runs && (!config->lock_folder || config->lock_folder[0] != '/'))

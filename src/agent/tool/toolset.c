@@ -105,10 +105,9 @@ static bool is_name(const char *name)
 static int check_limits(const struct hf_tool *tool, struct hf_err *err)
 {
     if (tool->timeout_ms < 0 || tool->timeout_ms > HF_MAX_DURATION_MAX_MS)
-        return hf_fail(err, HF_EINVAL, "timeout_ms", "the time limit is out of range");
+        return hf_fail(err, HF_EINVAL, "timeout_ms", "timeout_ms must be 0 to 100 years");
     if (tool->output_bytes < 0 || tool->output_bytes > HF_MAX_PAYLOAD_BYTES)
-        return hf_fail(err, HF_EINVAL, "output_bytes",
-                       "the output limit must be at most %lld",
+        return hf_fail(err, HF_EINVAL, "output_bytes", "output_bytes must be 0 to %lld",
                        (long long)HF_MAX_PAYLOAD_BYTES);
     return hf_check_text(tool->description, (size_t)HF_MAX_PAYLOAD_BYTES, "description",
                          err);

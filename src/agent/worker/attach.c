@@ -68,7 +68,8 @@ static int lend(void *user, const struct hf_attachment *attachment,
             *ret_bytes = fetch->blobs[i]->blob;
             return 0;
         }
-    return hf_fail(err, HF_EINVAL, "attachment", "the request does not have it");
+    return hf_fail(err, HF_EINVAL, "attachment",
+                   "the request lends no attachment of this hash");
 }
 
 static void free_fetch(struct seat_fetch *fetch)

@@ -385,7 +385,8 @@ static int check_agents(const struct hf_worker_config *config, struct hf_err *er
 static int complete(struct hf_worker_config *config, struct hf_err *err)
 {
     if (!config->loop || !config->store)
-        return hf_fail(err, HF_EINVAL, config->loop ? "store" : "loop", "it is required");
+        return hf_fail(err, HF_EINVAL, config->loop ? "store" : "loop",
+                       "a worker needs a loop and a store");
     config->turns = config->turns ? config->turns : 64;
     config->ttl_ms = config->ttl_ms ? config->ttl_ms : 30000;
     config->renew_ms = config->renew_ms ? config->renew_ms : config->ttl_ms / 3;
@@ -404,7 +405,8 @@ static int complete(struct hf_worker_config *config, struct hf_err *err)
         return hf_fail(err, HF_EINVAL, "ttl_ms",
                        "a lease lasts at least three renewals: ttl_ms >= 3 * renew_ms");
     if (config->turns < 1 || config->poll_ms < 1 || config->store_threads < 1)
-        return hf_fail(err, HF_EINVAL, "turns", "a number is below 1");
+        return hf_fail(err, HF_EINVAL, "turns",
+                       "turns, poll_ms and store_threads must be at least 1");
     return check_agents(config, err);
 }
 

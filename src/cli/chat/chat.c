@@ -157,7 +157,8 @@ static int open_chat(struct chat *chat, bool *ret_open)
     const char *path = NULL;
     chat->signal_fd = terminal_signals(); /* before there are threads */
     if (chat->signal_fd < 0)
-        return hf_fail(&cli->err, HF_EINTERNAL, NULL, "signals: %s", strerror(errno));
+        return hf_fail(&cli->err, HF_EINTERNAL, NULL, "cannot receive signals: %s",
+                       strerror(errno));
     chat->model_name = cli_text(cli, "model");
     int rc = cli_given(cli, "scripted") ? 0 : cli_config_read(cli, &path, &chat->config);
     if (rc == HF_ENOTFOUND)

@@ -195,8 +195,8 @@ static int take_signals(struct runner *runner)
     if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
         runner->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (runner->signals < 0)
-        return hf_fail(&runner->cli->err, HF_EINTERNAL, NULL, "signals: %s",
-                       strerror(errno));
+        return hf_fail(&runner->cli->err, HF_EINTERNAL, NULL,
+                       "cannot receive signals: %s", strerror(errno));
     return 0;
 }
 

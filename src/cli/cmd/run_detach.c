@@ -166,7 +166,8 @@ int run_detached(struct cli *cli)
     struct news news = { 0 };
     int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) != 0)
-        return hf_fail(&cli->err, HF_EINTERNAL, NULL, "pipe: %s", strerror(errno));
+        return hf_fail(&cli->err, HF_EINTERNAL, NULL, "cannot make a pipe: %s",
+                       strerror(errno));
     pid_t pid = fork(); /* before there is a store: a handle does not survive it */
     if (pid == 0) {
         (void)close(pipes[0]);

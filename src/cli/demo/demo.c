@@ -121,7 +121,8 @@ static int make_folder(struct demo *demo)
     int n = given ? snprintf(demo->folder, PATH_ROOM, "%s", given)
                   : snprintf(demo->folder, PATH_ROOM, "%s/holdfast-demo-XXXXXX", base);
     if (n < 0 || n >= PATH_ROOM)
-        return hf_fail(&cli->err, HF_EINVAL, "--folder", "the folder's path is too long");
+        return hf_fail(&cli->err, HF_EINVAL, "--folder",
+                       "--folder: the path is too long");
     bool made = given ? mkdir(demo->folder, 0700) == 0 : mkdtemp(demo->folder) != NULL;
     if (!made && !(given && errno == EEXIST)) {
         int code = errno;

@@ -47,7 +47,7 @@ static int say(struct demo_stage *stage, enum demo_report report,
     while (sent < 0 && errno == EINTR);
     return sent == (ssize_t)sizeof(message)
                ? 0
-               : hf_fail(&stage->err, HF_EINTERNAL, NULL, "the director has left");
+               : hf_fail(&stage->err, HF_EINTERNAL, NULL, "the demo itself has ended");
 }
 
 /* Waits for the word to go on. False when it is over. */

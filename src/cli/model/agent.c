@@ -256,7 +256,8 @@ static int find_locks(struct cli_agents *agents)
     if (!folder)
         return hf_fail_plain(&cli->err, HF_ENOMEM);
     if (!mkdtemp(folder))
-        return hf_fail(&cli->err, HF_EINTERNAL, NULL, "/tmp: %s", strerror(errno));
+        return hf_fail(&cli->err, HF_EINTERNAL, NULL, "cannot make a folder in /tmp: %s",
+                       strerror(errno));
     agents->place.locks = agents->own_locks = folder;
     return 0;
 }

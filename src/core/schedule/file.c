@@ -152,7 +152,7 @@ static int check_keys(const struct json_t *object, const char *const *keys, size
                       struct hf_err *err)
 {
     if (hf_json_type_of(object) != HF_JSON_OBJECT)
-        return hf_fail(err, HF_EINVAL, "file", "it must be an object");
+        return hf_fail(err, HF_EINVAL, "file", "the file must hold a JSON object");
     const char *stranger = hf_json_stranger(object, keys, count);
     return stranger ? hf_fail(err, HF_EINVAL, "file", "there is no key %s", stranger) : 0;
 }
@@ -241,7 +241,7 @@ int hf_schedule_file_read(struct hf_arena *arena, const char *json_text,
 {
     struct json_t *file = NULL;
     if (!json_text)
-        return hf_fail(err, HF_EINVAL, "file", "the file is missing");
+        return hf_fail(err, HF_EINVAL, "file", "the file of schedules is needed");
     int rc = hf_json_parse((struct hf_span){ json_text, strlen(json_text) },
                            FILE_BYTES_MAX, "file", &file, err);
     if (rc)

@@ -297,7 +297,7 @@ int hf_image_read(const struct hf_frame *frame, struct hf_arena *stay,
     cbor.end = cbor.at + frame->head.len;
     int rc = hf_cbor_read(&cbor, &hf_s_head, &top, err);
     if (rc == 0 && cbor.at != cbor.end)
-        rc = corrupt(err, "head", "bytes after the head");
+        rc = corrupt(err, "head", "the head of the save is followed by other bytes");
     if (rc)
         return rc;
     cbor.stay = stay;

@@ -230,8 +230,8 @@ void hf_setup_free(struct hf_setup *setup)
 
 static int check_message(const struct hf_message *message, struct hf_err *err)
 {
-    if (message->part_count > 0 && !message->parts)
-        return hf_fail(err, HF_EINVAL, "parts", "parts are missing");
+    if (hf_sized_array(message->parts, message->part_count, "parts", err))
+        return HF_EINVAL;
     for (size_t i = 0; i < message->part_count; i++) {
         const struct hf_part *part = &message->parts[i];
         bool call = part->kind == HF_PART_TOOL_CALL || part->kind == HF_PART_TOOL_RESULT;
@@ -258,7 +258,7 @@ int hf_record_check(const struct hf_record *record, struct hf_err *err)
                            "an event record has a name and data");
         return 0;
     }
-    return hf_fail(err, HF_EINVAL, "kind", "no such kind of record");
+    return hf_fail(err, HF_EINVAL, "kind", "the kind of the record is unknown");
 }
 
 int hf_outcome_check(const struct hf_outcome *outcome, struct hf_err *err)

@@ -34,7 +34,8 @@ int hf_turn_peek(struct hf_span save, struct hf_save_info *ret_info, struct hf_e
     cbor.end = cbor.at + frame.head.len;
     rc = hf_cbor_read(&cbor, &hf_s_head, &head, err);
     if (rc == 0 && cbor.at != cbor.end)
-        rc = hf_fail(err, HF_ECORRUPT, "head", "bytes after the head");
+        rc = hf_fail(err, HF_ECORRUPT, "head",
+                     "the head of the save is followed by other bytes");
     if (rc == 0) {
         ret_info->version = frame.version;
         ret_info->exported = (frame.flags & HF_SAVE_EXPORT) != 0;

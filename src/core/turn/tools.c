@@ -8,6 +8,7 @@
 #include <holdfast/bounds.h>
 
 #include "base/err.h"
+#include "base/sized.h"
 #include "core/turn/machine.h"
 #include "core/turn/view.h"
 
@@ -45,8 +46,8 @@ static int check_parts(const struct hf_tool_result *result, struct hf_err *err)
 
 int hf_result_check(const struct hf_tool_result *result, struct hf_err *err)
 {
-    if (result->part_count > 0 && !result->parts)
-        return hf_fail(err, HF_EINVAL, "parts", "parts are missing");
+    if (hf_sized_array(result->parts, result->part_count, "parts", err))
+        return HF_EINVAL;
     if ((result->outcome == HF_TOOL_FAILURE) != (result->failure != NULL))
         return hf_fail(err, HF_EINVAL, "failure",
                        "a failed result has one, others have none");
@@ -124,7 +125,7 @@ int hf_turn_tool_results(struct hf_turn *turn, uint64_t id,
     if (rc)
         return rc;
     if (count == 0 || !results)
-        return hf_fail(err, HF_EINVAL, "results", "no results");
+        return hf_fail(err, HF_EINVAL, "results", "at least one result is needed");
     rc = answer_all(turn, results, count, err);
     if (rc)
         return rc;

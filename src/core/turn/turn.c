@@ -360,8 +360,8 @@ int hf_turn_llm_done(struct hf_turn *turn, uint64_t id,
     if (rc)
         return rc;
     rc = check_size(response, sizeof(*response), err);
-    if (rc == 0 && response->part_count > 0 && !response->parts)
-        rc = hf_fail(err, HF_EINVAL, "parts", "parts are missing");
+    if (rc == 0)
+        rc = hf_sized_array(response->parts, response->part_count, "parts", err);
     if (rc)
         return rc;
     hf_move_begin(&move, turn);
@@ -395,9 +395,10 @@ int hf_turn_llm_failed(struct hf_turn *turn, uint64_t id,
     if (rc)
         return rc;
     if (error->retry_after_ms < 0)
-        return hf_fail(err, HF_EINVAL, "retry_after_ms", "a wait cannot be negative");
-    if (error->part_count > 0 && !error->parts)
-        return hf_fail(err, HF_EINVAL, "parts", "parts are missing");
+        return hf_fail(err, HF_EINVAL, "retry_after_ms",
+                       "retry_after_ms must not be negative");
+    if (hf_sized_array(error->parts, error->part_count, "parts", err))
+        return HF_EINVAL;
     hf_move_begin(&move, turn);
     rc = hf_turn_take_error(&move, error, &input.data, err);
     return run(&move, &input, rc, err);
@@ -436,7 +437,7 @@ int hf_turn_sleep_noted(struct hf_turn *turn, uint64_t id, hf_ms due_ms,
     if (rc)
         return rc;
     if (due_ms <= 0)
-        return hf_fail(err, HF_EINVAL, "due_ms", "a due time is after 1970");
+        return hf_fail(err, HF_EINVAL, "due_ms", "due_ms must be above 0");
     if (turn->now.wait.due_ms == due_ms)
         return 0;
     if (turn->now.wait.due_ms != 0)

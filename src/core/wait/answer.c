@@ -66,7 +66,7 @@ static int check_times(const struct hf_wait_spec *wait, struct hf_err *err)
 {
     if (wait->deadline_at < 0 || wait->next_ms < 0 || wait->escalate_at < 0 ||
         wait->next_ms > HF_MAX_DURATION_MAX_MS)
-        return hf_fail(err, HF_EINVAL, "deadline_at", "a time is not negative");
+        return hf_fail(err, HF_EINVAL, "deadline_at", "a time must not be negative");
     if (wait->escalate_at && wait->deadline_at && wait->escalate_at > wait->deadline_at)
         return hf_fail(err, HF_EINVAL, "escalate_at",
                        "the escalation would come after the wait's deadline");

@@ -161,7 +161,7 @@ static int label_member(struct hf_arena *arena, const char **label, struct hf_er
     if (!*label)
         return 0;
     if (!equals || equals == *label)
-        return hf_fail(err, HF_EINVAL, "label", "a label is asked for as KEY=VALUE");
+        return hf_fail(err, HF_EINVAL, "label", "label must be KEY=VALUE");
     struct hf_buf text;
     struct hf_json json;
     hf_buf_init(&text, arena->alloc, 8 * (size_t)HF_MAX_EVENT_BYTES);
@@ -191,7 +191,7 @@ static int check_filter(struct hf_arena *arena, struct hf_process_filter *filter
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
         rc = hf_check_key_opt(keys[i].value, KEY_MAX, keys[i].field, err);
     if (rc == 0 && filter->status && !hf_status_word(filter->status))
-        rc = hf_fail(err, HF_EINVAL, "status", "the status of the filter is unknown");
+        rc = hf_fail(err, HF_EINVAL, "status", "the filter has a status that is unknown");
     if (rc == 0)
         rc = api_check_page(filter->limit, "rows", err);
     if (!filter->limit)
@@ -282,7 +282,7 @@ static int check_tell(struct hf_arena *arena, struct hf_process_tell *tell,
 {
     int rc = hf_check_key(tell->id, KEY_MAX, "id", err);
     if (rc == 0 && (unsigned)tell->what >= HF_TELL_COUNT)
-        rc = hf_fail(err, HF_EINVAL, "what", "the kind of message is unknown");
+        rc = hf_fail(err, HF_EINVAL, "what", "what must be a value of enum hf_tell");
     bool retarget = rc == 0 && tell->what == HF_TELL_RETARGET;
     if (rc == 0 && (!retarget || tell->name))
         rc = hf_check_key(tell->name, retarget ? SESSION_MAX : KEY_MAX, "name", err);

@@ -383,7 +383,7 @@ static int check_load(struct hf_session_load *request, struct hf_err *err)
         return rc;
     request->limit = request->limit ? request->limit : (size_t)HF_MAX_PAGE;
     if (request->from_ordinal < 0)
-        return hf_fail(err, HF_EINVAL, "from_ordinal", "an ordinal is not negative");
+        return hf_fail(err, HF_EINVAL, "from_ordinal", "an ordinal must not be negative");
     if (request->from_ordinal > 0 &&
         (request->head_revision < 1 || request->record_count <= request->from_ordinal))
         return hf_fail(
@@ -412,7 +412,7 @@ int hf_session_node(struct hf_store *store, const char *session_id, int64_t ordi
     API_STEP(call, check_id(session_id, &call.why));
     API_STEP(call, ordinal >= 0 ? 0
                                 : hf_fail(&call.why, HF_EINVAL, "ordinal",
-                                          "an ordinal is not negative"));
+                                          "an ordinal must not be negative"));
     struct hf_session_answer *answer = new_answer(&call, store);
     API_STEP(call, store->methods->sessions->node(store, session_id, ordinal, answer,
                                                   &call.why));
@@ -551,7 +551,7 @@ static int check_place(const struct place *place, struct hf_err *err)
         rc = hf_check_key(place->turn_id, KEY_MAX, "turn_id", err);
     if (rc == 0 && (place->step < 0 || place->node_count < 0))
         rc = hf_fail(err, HF_EINVAL, place->step < 0 ? "step" : "node_count",
-                     "a count is not negative");
+                     "step and node_count must not be negative");
     if (rc == 0 && !place->chain)
         rc = hf_fail(err, HF_EINVAL, "chain", "the turn's chain is needed");
     return rc;
@@ -613,7 +613,7 @@ static int check_effects(const struct hf_session_step *step, struct hf_err *err)
     for (size_t i = 0; rc == 0 && i < step->settled_count; i++)
         rc = check_settled(&step->settled[i], err);
     if (rc == 0 && step->active_ms < 0)
-        rc = hf_fail(err, HF_EINVAL, "active_ms", "it is below 0");
+        rc = hf_fail(err, HF_EINVAL, "active_ms", "active_ms must not be negative");
     return rc;
 }
 
@@ -675,7 +675,8 @@ static int check_spent(const struct hf_session_commit *commit, struct hf_err *er
             rc = hf_check_key_opt(spent->model, KEY_MAX, "model", err);
         if (rc == 0 && (u->input < 0 || u->output < 0 || u->cache_read < 0 ||
                         u->cache_write < 0 || u->reasoning < 0))
-            rc = hf_fail(err, HF_EINVAL, "spent", "a number of tokens is not negative");
+            rc = hf_fail(err, HF_EINVAL, "spent",
+                         "numbers of tokens must not be negative");
     }
     return rc;
 }
@@ -696,7 +697,8 @@ static int check_commit(struct hf_arena *arena, struct hf_session_commit *commit
                                           commit->node_count, commit->chain },
                          err);
     if (rc == 0 && (commit->head_revision < 0 || commit->record_count < 0))
-        rc = hf_fail(err, HF_EINVAL, "head_revision", "a count is not negative");
+        rc = hf_fail(err, HF_EINVAL, "head_revision",
+                     "head_revision and record_count must not be negative");
     if (rc == 0 && commit->status != HF_STATUS_DONE &&
         commit->status != HF_STATUS_FAILED && commit->status != HF_STATUS_TIMEOUT &&
         commit->status != HF_STATUS_CANCELLED)

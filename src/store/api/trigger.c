@@ -83,10 +83,10 @@ int hf_trigger_change(struct hf_store *store, const struct hf_caller *given,
     struct api_call call = begin(store, given);
     API_COPY(call, change, &full);
     API_STEP(call, check_name(full.owner_scope, full.key, &call.why));
-    API_STEP(call,
-             (unsigned)full.verb <= HF_TRIGGER_REVIVE
-                 ? 0
-                 : hf_fail(&call.why, HF_EINVAL, "verb", "there is no such change"));
+    API_STEP(call, (unsigned)full.verb <= HF_TRIGGER_REVIVE
+                       ? 0
+                       : hf_fail(&call.why, HF_EINVAL, "verb",
+                                 "verb must be a value of enum hf_trigger_verb"));
     struct hf_subscriptions *found = room_for(&call, store, 1);
     API_STEP(call,
              store->methods->triggers->change(store, &call.who, &full, found, &call.why));

@@ -244,7 +244,9 @@ static int check_values(const struct hf_filter *filter, struct hf_err *err)
                        "reference",
                        FIND_MIN);
     if (filter->disposition && !hf_disposition_word(filter->disposition))
-        return hf_fail(err, HF_EINVAL, "disposition", "the disposition is unknown");
+        return hf_fail(
+            err, HF_EINVAL, "disposition",
+            "disposition must be rerunnable, owner_bound, expire or externally_owned");
     return 0;
 }
 
@@ -431,7 +433,7 @@ int hf_limit_list(struct hf_store *store, const struct hf_caller *given,
 static int check_leased(enum hf_leased leased, const char *key, struct hf_err *err)
 {
     if ((unsigned)leased >= HF_LEASED_COUNT)
-        return hf_fail(err, HF_EINVAL, "leased", "it must be HF_LEASED_SESSION");
+        return hf_fail(err, HF_EINVAL, "leased", "leased must be HF_LEASED_SESSION");
     return hf_check_key(key, (size_t)HF_MAX_KEY_BYTES, "key", err);
 }
 

@@ -171,7 +171,7 @@ int sql_session_blob(struct hf_store *handle, const uint8_t hash[32],
     int rc = hf_ops_read(&ops, err);
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     if (rc == 0 && found->out_count == 0)
-        rc = hf_fail(err, HF_EBLOB, "hash", "there is no such blob");
+        rc = hf_fail(err, HF_EBLOB, "hash", "the store has no blob of this hash");
     if (rc == 0) {
         const struct hf_val *cell = hf_out(found, 0, HF_COL_BLOB_GET_BYTES);
         answer->blob.len = cell->len;

@@ -64,7 +64,8 @@ static int add_secret(struct sql_store *store, struct hf_ops *ops, struct hf_err
     int rc = hf_nonce(store->handle.random, id, err);
     if (rc == 0 &&
         store->handle.random->fill(store->handle.random->user, bytes, HF_DIGEST_BYTES))
-        rc = hf_fail(err, HF_EINTERNAL, NULL, "no random bytes for a secret");
+        rc = hf_fail(err, HF_EINTERNAL, NULL,
+                     "the random source failed while a secret was made");
     if (rc)
         return rc;
     id[HF_WAIT_KEYID_TEXT - 1] = '\0';

@@ -50,7 +50,9 @@ static int find_step(const struct hf_turn *turn, struct hf_arena *arena, int64_t
         if (rc)
             return rc;
     }
-    return found ? 0 : hf_fail(err, HF_ENOTFOUND, "step", "there is no such step");
+    return found ? 0
+                 : hf_fail(err, HF_ENOTFOUND, "step",
+                           "the history has no step of this number");
 }
 
 static struct hf_span source_of(const struct hf_message *cell, const char **ret_language)
