@@ -64,7 +64,9 @@ for i in range(60):
             runner.wait(PATIENCE)
         with open(go, "w", encoding="utf-8"):
             pass
-        for work in self.over(len(runners)):
+        over = self.over(len(runners))
+        self.collected()
+        for work in over:
             self.assertEqual((work["status"], work["status_reason"]), ("abandoned", "sweep"))
             n = work["payload"]["argv"][-1]
             for stream in "stdout", "stderr":
@@ -84,6 +86,13 @@ for i in range(60):
             if all(work["status"] != "running" for work in items):
                 return items
             self.assertLess(time.monotonic(), end)
+
+    def collected(self):
+        """Waits until the rest of all output is stored: then its files are removed."""
+        end = time.monotonic() + 3 * PATIENCE
+        while any(".lock.std" in name for name in os.listdir(self.db + "-run")):
+            self.assertLess(time.monotonic(), end)
+            self.ok("work", "list")
 
     def test_what_a_command_writes_without_its_runner_is_bounded(self):
         child = self.kill_wrapper(script=(
