@@ -29,7 +29,7 @@ static const char line[] =
 
 /* ---- decoding and encoding ----------------------------------------------------------- */
 
-/* Counted: the bytes of a request to struct hf_new, and struct hf_work to its envelope. */
+/* Counted: the bytes of a request to struct hf_work_spec, and struct hf_work to its envelope. */
 __attribute__((noinline)) static void codec(struct hf_arena *arena, struct hf_buf *out,
                                             const char *text, const struct hf_item *item)
 {
@@ -183,11 +183,11 @@ static double by_library(struct hf_store *store, int from)
         struct hf_err err = { 0 };
         (void)snprintf(payload, sizeof(payload), "{\"text\":\"%0180d\"}", i);
         (void)snprintf(id, sizeof(id), "n%d", i);
-        struct hf_new unit = { .size = sizeof(unit),
-                               .source = HF_SOURCE_MANUAL,
-                               .source_id = id,
-                               .priority = -1,
-                               .payload = payload };
+        struct hf_work_spec unit = { .size = sizeof(unit),
+                                     .source = HF_SOURCE_MANUAL,
+                                     .source_id = id,
+                                     .priority = -1,
+                                     .payload = payload };
         if (hf_work_create(store, NULL, &unit, 1, 0, &answer, &err))
             abort();
         hf_answer_free(answer);

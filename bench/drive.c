@@ -88,7 +88,7 @@ static struct hf_drive *new_drive(void)
 
 /* Takes actions, answering STORE at once, until the driver waits for the world. Returns the last
  * action that must be answered. */
-static struct hf_drive_action settle(struct hf_drive *drive)
+static struct hf_drive_action run_to_wait(struct hf_drive *drive)
 {
     struct hf_drive_action action, last = { .kind = HF_DRIVE_END };
     while (hf_drive_next(drive, &action)) {
@@ -119,7 +119,7 @@ KEPT static struct hf_drive_action one_effect(struct hf_drive *drive,
                                               const struct hf_drive_event *event)
 {
     hf_drive_feed(drive, event);
-    return settle(drive);
+    return run_to_wait(drive);
 }
 
 static struct hf_drive_action answer_model(struct hf_drive *drive, uint64_t id)
@@ -158,7 +158,7 @@ static struct hf_drive_action answer_tool(struct hf_drive *drive,
 static void run_effects(int rounds)
 {
     struct hf_drive *drive = new_drive();
-    struct hf_drive_action action = settle(drive);
+    struct hf_drive_action action = run_to_wait(drive);
     for (int i = 0; i < rounds; i++) {
         action = answer_model(drive, action.id);
         action = answer_tool(drive, action.call);
@@ -207,7 +207,7 @@ static void count_memory(void)
     long before = bench_resident_kb();
     for (int i = 0; i < TURNS; i++) {
         drives[i] = new_drive();
-        (void)settle(drives[i]);
+        (void)run_to_wait(drives[i]);
         bytes += hf_drive_bytes(drives[i], &records);
         all += records;
     }

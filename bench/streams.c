@@ -301,9 +301,9 @@ static void send_all_messages(struct hf_store *store, long count)
         struct hf_err err = { 0 };
         struct hf_session_answer *made = NULL;
         struct hf_answer *sent = NULL;
-        struct hf_session_new fresh = { .size = sizeof(fresh),
-                                        .session_id = id,
-                                        .agent = "bench" };
+        struct hf_session_spec fresh = { .size = sizeof(fresh),
+                                         .session_id = id,
+                                         .agent = "bench" };
         struct hf_session_send send = {
             .size = sizeof(send),
             .session_id = id,

@@ -27,7 +27,7 @@ static void subscribe(struct hf_store *store, long count)
     for (long i = 0; i < count; i++) {
         char key[24];
         struct hf_subscriptions *made = NULL;
-        struct hf_subscription_new wanted = {
+        struct hf_subscription_spec wanted = {
             .size = sizeof(wanted),
             .owner_scope = "host:bench",
             .key = key,
@@ -47,11 +47,11 @@ static void emit(struct hf_store *store, const char *key, long count)
 {
     struct hf_err err = { 0 };
     struct hf_emission *emission = NULL;
-    struct hf_occurrence_new occurrence = { .size = sizeof(occurrence),
-                                            .source_type = "mail",
-                                            .source_key = "inbox",
-                                            .idempotency_key = key,
-                                            .payload = "{\"mail\":{\"from\":\"ann\"}}" };
+    struct hf_occurrence_spec occurrence = { .size = sizeof(occurrence),
+                                             .source_type = "mail",
+                                             .source_key = "inbox",
+                                             .idempotency_key = key,
+                                             .payload = "{\"mail\":{\"from\":\"ann\"}}" };
     if (hf_trigger_emit(store, NULL, &occurrence, &emission, &err))
         die("emit", &err);
     if (hf_emission_count(emission) != (size_t)count) {

@@ -201,9 +201,9 @@ static void send(struct hf_store *store, const char *amount)
     char message[256];
     struct hf_session_answer *made = NULL;
     struct hf_answer *sent = NULL;
-    struct hf_session_new session = { .size = sizeof(session),
-                                      .session_id = "payments",
-                                      .agent = "payer" };
+    struct hf_session_spec session = { .size = sizeof(session),
+                                       .session_id = "payments",
+                                       .agent = "payer" };
     must(hf_session_create(store, NULL, &session, &made, &err));
     hf_session_answer_free(made);
     snprintf(message, sizeof(message),

@@ -149,7 +149,7 @@ static void open_model(struct hf_config *config, char **argv)
     else
         must(hf_http_new(loop, &http, &transport, &err));
     if (strcmp(how, "--record") == 0)
-        must(hf_record_new(loop, transport, argv[5], &transport, &err));
+        must(hf_recorder_new(loop, transport, argv[5], &transport, &err));
     must(hf_endpoint_new(loop, &endpoint, transport, &provider, &err));
     entry.provider = provider;
     must(hf_model_new(&entry, &model, &err));

@@ -26,7 +26,7 @@
 mtype = { queued, running, done, abandoned };
 mtype status = queued;
 byte owner = NONE, boot = 0; /* lease columns of the row: owner, owner_incarnation */
-byte fence = 0, store = 0;   /* lease_fence, lease_store */
+byte fence = 0, store = 0;   /* lease_fence, lease_incarnation */
 byte sfence = 0, sstore = 0; /* settled_token */
 bit asleep = 0;              /* the lease has lapsed */
 byte inc = 1;                /* hf_store.incarnation */
@@ -157,7 +157,7 @@ active proctype sweeper() {
 #ifdef PAUSEDISDEAD
     :: d_step { status == running && asleep ->
 #else
-    :: d_step { status == running && (boot != life[owner] || !up[owner]) -> /* hf_holder_judge */
+    :: d_step { status == running && (boot != life[owner] || !up[owner]) -> /* hf_life_judge */
 #endif
         assert(boot != life[owner] || !up[owner]);                   /* rule 5 */
 #ifdef BOUND

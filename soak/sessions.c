@@ -119,9 +119,9 @@ static void refused(struct self *self, const struct talk *talk, const char *verb
 
 static int create(struct self *self, const char *session)
 {
-    struct hf_session_new wanted = { .size = sizeof(wanted),
-                                     .session_id = session,
-                                     .agent = AGENT };
+    struct hf_session_spec wanted = { .size = sizeof(wanted),
+                                      .session_id = session,
+                                      .agent = AGENT };
     struct hf_session_answer *answer = NULL;
     int rc = hf_session_create(self->store, NULL, &wanted, &answer, NULL);
     hf_session_answer_free(answer);

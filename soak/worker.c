@@ -184,11 +184,11 @@ static int submit(struct self *self, long count)
         struct hf_answer *answer = NULL;
         char source[96];
         (void)snprintf(source, sizeof(source), "%s-%06ld", self->name, n);
-        struct hf_new new = { .size = sizeof(new),
-                              .source = HF_SOURCE_MANUAL,
-                              .priority = -1,
-                              .disposition = HF_DISPOSITION_RERUNNABLE,
-                              .max_attempts = 1000 };
+        struct hf_work_spec new = { .size = sizeof(new),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .priority = -1,
+                                    .disposition = HF_DISPOSITION_RERUNNABLE,
+                                    .max_attempts = 1000 };
         new.source_id = source;
         new.retry_policy = "{\"initial_backoff_ms\":50,\"max_backoff_sec\":1}";
         new.lane_key = n % 7 == 0 ? self->name : NULL;

@@ -16,7 +16,7 @@ SELECT at FROM hf_pulse WHERE id = 1
 -- Leases of more than three times the stall had time to be renewed before and after it.
 -- fragment: amnesty_rows
 SELECT w.seq FROM work_state w
- WHERE w.owner IS NOT NULL AND w.status = 'running' AND w.lease_store = hf_incarnation()
+ WHERE w.owner IS NOT NULL AND w.status = 'running' AND w.lease_incarnation = hf_incarnation()
    AND w.lease_ttl_ms < 3 * $1
    AND w.lease_expires_at >= hf_lease_now() - $1
    AND w.lease_expires_at < hf_lease_now() + w.lease_ttl_ms / 3
@@ -25,7 +25,7 @@ SELECT w.seq FROM work_state w
 -- The same of sessions. A holder that was proven dead (0) has none to renew.
 -- fragment: amnesty_sessions
 SELECT s.session_key FROM session s
- WHERE s.lease_check_at > 0 AND s.lease_store = hf_incarnation()
+ WHERE s.lease_check_at > 0 AND s.lease_incarnation = hf_incarnation()
    AND s.lease_ttl_ms < 3 * $1
    AND s.lease_expires_at >= hf_lease_now() - $1
    AND s.lease_expires_at < hf_lease_now() + s.lease_ttl_ms / 3

@@ -15,7 +15,7 @@ CASE WHEN (w.kind = 'run' OR w.kind = 'question') AND length(s.payload) <= 8192
      THEN s.payload END AS payload,
 s.payload_ref, NULL AS retry_policy, w.close_rule, w.cancel_request, w.abandon_request, w.active_at,
 w.first_started_at, w.started_at, w.finished_at, w.acked_at, s.created_at, w.updated_at, w.seq,
-w.revision, w.lease_store, w.grace_ms, w.lease_check_at, w.session_fence, w.fair_tag, w.fair_weight,
+w.revision, w.lease_incarnation, w.grace_ms, w.lease_check_at, w.session_fence, w.fair_tag, w.fair_weight,
 w.crashes, w.crashed_at, w.claim_group, w.settled_token, w.settled_verb, w.wake_session
 
 -- The event that brought the row's status: who, and what was said.

@@ -43,11 +43,11 @@ WHERE w.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
 -- in: $1 owner, $2 nonce, $3 incarnation
 SELECT {row}, {lease_left} FROM {row_from}
  WHERE w.owner = $1 AND w.claim_group = $2 AND w.status = 'running'
-   AND w.owner_incarnation = $3 AND w.lease_store = hf_incarnation()
+   AND w.owner_incarnation = $3 AND w.lease_incarnation = hf_incarnation()
 /*pg ORDER BY w.priority, w.fair_tag, w.seq*/
 
 -- name: claim_fresh
 -- in: $1 owner, $2 nonce, $3 incarnation
 SELECT hf_expect(count(*), 0) FROM work_state w
  WHERE w.owner = $1 AND w.claim_group = $2 AND w.status = 'running'
-   AND w.owner_incarnation = $3 AND w.lease_store = hf_incarnation()
+   AND w.owner_incarnation = $3 AND w.lease_incarnation = hf_incarnation()

@@ -109,19 +109,19 @@ scope = $1 AND scope_id = $2 AND effect_key = $3
 
 -- Whose holder calls: the token is the lease's, and the lease is live.
 -- fragment: journal_held
-claim_group = $6 AND lease_fence = $5 AND lease_store = $4 AND lease_store = hf_incarnation()
+claim_group = $6 AND lease_fence = $5 AND lease_incarnation = $4 AND lease_incarnation = hf_incarnation()
 AND lease_expires_at > hf_lease_now() AND status = 'started'
 
 -- name: journal_read
 -- in: $1 scope, $2 scope_id, $3 key
 SELECT recovery, status, envelope, outcome, owner, owner_incarnation, claim_group, lease_fence,
-       lease_store, lease_ttl_ms, lease_claimed_at, lease_expires_at
+       lease_incarnation, lease_ttl_ms, lease_claimed_at, lease_expires_at
   FROM scope_effect WHERE {journal_key}
 
 -- name: journal_begin
 -- in: $1 scope, $2 scope_id, $3 key, $4 tenant, $5 kind, $6 recovery, $7 envelope; then the lease
 INSERT /*lite OR ROLLBACK*/ INTO scope_effect (scope, scope_id, effect_key, tenant, kind, recovery,
-    status, envelope, started_at, owner, owner_incarnation, claim_group, lease_fence, lease_store,
+    status, envelope, started_at, owner, owner_incarnation, claim_group, lease_fence, lease_incarnation,
     lease_ttl_ms, lease_claimed_at, lease_expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, 'started', $7, hf_now(), $8, $9, $10, $11, $12, $13, $14, $15)
 ON CONFLICT DO NOTHING
@@ -129,7 +129,7 @@ ON CONFLICT DO NOTHING
 -- name: journal_take
 -- in: $1 scope, $2 scope_id, $3 key, $4 fence and $5 expiry as read; then the lease
 UPDATE /*lite OR ROLLBACK*/ scope_effect
-   SET owner = $6, owner_incarnation = $7, claim_group = $8, lease_fence = $9, lease_store = $10,
+   SET owner = $6, owner_incarnation = $7, claim_group = $8, lease_fence = $9, lease_incarnation = $10,
        lease_ttl_ms = $11, lease_claimed_at = $12, lease_expires_at = $13, taken_over = 1
  WHERE {journal_key} AND status = 'started' AND lease_fence = $4 AND lease_expires_at = $5
 

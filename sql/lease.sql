@@ -3,7 +3,7 @@
 
 -- name: lease_read_session
 -- in: $1 key
-SELECT owner, owner_incarnation, claim_group, holder, lease_fence, lease_store,
+SELECT owner, owner_incarnation, claim_group, holder, lease_fence, lease_incarnation,
        lease_ttl_ms, lease_claimed_at, lease_expires_at
   FROM session WHERE session_id = $1
 
@@ -14,9 +14,9 @@ SELECT owner, owner_incarnation, claim_group, holder, lease_fence, lease_store,
 UPDATE /*lite OR ROLLBACK*/ session
    SET lease_expires_at = /*lite max*//*pg greatest*/(lease_expires_at,
                                                       hf_lease_now() + lease_ttl_ms)
- WHERE session_id = $1 AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
-   AND lease_store = hf_incarnation() AND lease_expires_at > hf_lease_now()
-RETURNING owner, owner_incarnation, claim_group, holder, lease_fence, lease_store,
+ WHERE session_id = $1 AND claim_group = $4 AND lease_fence = $3 AND lease_incarnation = $2
+   AND lease_incarnation = hf_incarnation() AND lease_expires_at > hf_lease_now()
+RETURNING owner, owner_incarnation, claim_group, holder, lease_fence, lease_incarnation,
           lease_ttl_ms, lease_claimed_at, lease_expires_at
 
 -- name: lease_lock_session
@@ -28,7 +28,7 @@ RETURNING owner, owner_incarnation, claim_group, holder, lease_fence, lease_stor
 -- in: $1 key, $2 fence, $3 nonce and $4 expiry as read; then the lease
 UPDATE /*lite OR ROLLBACK*/ session
    SET owner = $5, owner_incarnation = $6, claim_group = $7, holder = $8, lease_fence = $9,
-       lease_store = $10, lease_ttl_ms = $11, lease_claimed_at = $12,
+       lease_incarnation = $10, lease_ttl_ms = $11, lease_claimed_at = $12,
        lease_expires_at = $13, lease_check_at = $13,
        ready_at = CASE WHEN $7::text IS NOT NULL THEN NULL
                        WHEN turn_key IS NOT NULL THEN coalesce(waiting_until, hf_now())

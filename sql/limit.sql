@@ -120,7 +120,7 @@ WITH c AS MATERIALIZED (
       FROM (SELECT 1 FROM work_limit WHERE rate_ms IS NOT NULL LIMIT 1) AS r
      CROSS JOIN work_state q
      WHERE q.owner = $1 AND q.claim_group = $2 AND q.owner_incarnation = $3
-       AND q.lease_store = hf_incarnation() AND q.limit_name IS NOT NULL
+       AND q.lease_incarnation = hf_incarnation() AND q.limit_name IS NOT NULL
      GROUP BY q.limit_name)
 UPDATE /*lite OR ROLLBACK*/ work_limit
    SET level = /*lite max*//*pg greatest*/(0, /*lite min*//*pg least*/(

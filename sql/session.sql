@@ -6,7 +6,7 @@
 s.session_key, s.head_revision, s.record_count, s.ready_at, s.waiting_until, s.lease_fence,
 s.lease_ttl_ms, s.lease_expires_at, s.lease_expires_at - hf_lease_now() AS lease_remaining_ms,
 s.deleted_at,
-s.created_at, s.updated_at, s.lease_claimed_at, s.lease_store, s.turn_key, s.lease_check_at,
+s.created_at, s.updated_at, s.lease_claimed_at, s.lease_incarnation, s.turn_key, s.lease_check_at,
 s.session_id, s.tenant, s.agent, s.config, t.turn_id, s.owner, s.owner_incarnation, s.holder,
 s.cancel_request, m.relation, m.parent_id, m.cause, m.labels, s.claim_group, s.chain
 
@@ -16,8 +16,8 @@ LEFT JOIN session_turn t ON t.turn_key = s.turn_key
 
 -- Whose holder calls: the token is the lease's, and the lease is live.
 -- fragment: session_held
-session_id = $1 AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
-AND lease_store = hf_incarnation() AND lease_expires_at > hf_lease_now() AND deleted_at IS NULL
+session_id = $1 AND claim_group = $4 AND lease_fence = $3 AND lease_incarnation = $2
+AND lease_incarnation = hf_incarnation() AND lease_expires_at > hf_lease_now() AND deleted_at IS NULL
 
 -- fragment: session_extended
 /*lite max*//*pg greatest*/(lease_expires_at, hf_lease_now() + lease_ttl_ms)
@@ -30,7 +30,7 @@ FROM session_input i JOIN work_state w ON w.seq = i.seq
  ORDER BY i.seq LIMIT 1
 
 -- fragment: session_lease_none
-owner = NULL, owner_incarnation = NULL, claim_group = NULL, holder = NULL, lease_store = NULL,
+owner = NULL, owner_incarnation = NULL, claim_group = NULL, holder = NULL, lease_incarnation = NULL,
 lease_ttl_ms = NULL, lease_claimed_at = NULL, lease_expires_at = NULL, lease_check_at = NULL
 
 -- name: session_insert
@@ -96,7 +96,7 @@ SELECT {session}, m.request_hash FROM {session_from}
 
 -- Sending.
 
--- name: session_nudge
+-- name: session_make_ready
 -- There is something to do. A session that is leased is looked at when the lease is released. One
 -- whose open turn waits stays so: only a cancel is about that turn.
 -- in: $1 session_id, $2 cancel request or null, $3 work_id of the input that the batch makes, unless
@@ -148,7 +148,7 @@ SELECT {session}, {session_seen} FROM {session_from} LEFT JOIN work_state w ON w
 -- in: $1 agent, $2 nonce, $3 owner, $4 incarnation    out: as session_look
 SELECT {session}, {session_seen} FROM {session_from} LEFT JOIN work_state w ON w.seq = s.turn_key
  WHERE s.claim_group = $2 AND s.agent = $1 AND s.owner = $3 AND s.owner_incarnation = $4
-   AND s.lease_store = hf_incarnation() AND s.lease_expires_at > hf_lease_now()
+   AND s.lease_incarnation = hf_incarnation() AND s.lease_expires_at > hf_lease_now()
    AND s.turn_key IS NOT NULL AND s.deleted_at IS NULL
  ORDER BY s.session_key LIMIT 1
 
@@ -174,7 +174,7 @@ UPDATE /*lite OR ROLLBACK*/ session SET lease_check_at = 0
 -- in: $1 session_id, $2 fence, $3 nonce, $4 expiry and $5 turn_key as read, then the lease
 UPDATE /*lite OR ROLLBACK*/ session
    SET owner = $6, owner_incarnation = $7, claim_group = $8, holder = $9, lease_fence = $10,
-       lease_store = $11, lease_ttl_ms = $12, lease_claimed_at = $13, lease_expires_at = $14,
+       lease_incarnation = $11, lease_ttl_ms = $12, lease_claimed_at = $13, lease_expires_at = $14,
        lease_check_at = $14, ready_at = NULL, waiting_until = NULL,
        turn_key = coalesce(turn_key, (SELECT i.seq {pending_inputs}))
  WHERE session_id = $1 AND lease_fence = $2 AND claim_group IS NOT DISTINCT FROM $3
@@ -239,7 +239,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = 'running', waiting_kind = NULL, waiting_ref = NULL, deadline_at = NULL,
        escalate_at = NULL, escalate = NULL, status_reason = NULL, gate = NULL, owner = $2,
        owner_incarnation = $3, claim_group = $4, session_fence = $5,
-       lease_store = hf_incarnation(), lease_fence = lease_fence + 1,
+       lease_incarnation = hf_incarnation(), lease_fence = lease_fence + 1,
        attempt_count = attempt_count + 1, started_at = hf_now(),
        first_started_at = coalesce(first_started_at, hf_now()), active_at = hf_now(),
        updated_at = hf_now(), revision = revision + 1
@@ -257,7 +257,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 --     $7 crashed_at
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET owner = $2, owner_incarnation = $3, claim_group = $4, session_fence = $5,
-       lease_store = hf_incarnation(), crashes = $6, crashed_at = $7, revision = revision + 1
+       lease_incarnation = hf_incarnation(), crashes = $6, crashed_at = $7, revision = revision + 1
  WHERE seq {of_open_turn} AND status = 'running'
 
 -- name: inputs_back
@@ -266,7 +266,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 /*pg WITH moved AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = 'queued', status_reason = $5, gate = $4, owner = NULL, owner_incarnation = NULL,
-       claim_group = NULL, session_fence = NULL, lease_store = NULL, crashes = $6,
+       claim_group = NULL, session_fence = NULL, lease_incarnation = NULL, crashes = $6,
        crashed_at = $7, updated_at = hf_now(), revision = revision + 1
 /*lite , event_id = hf_next_id(), event_type = $8, actor_kind = $9, actor = $10, message = $11,
        note = $12, correlation_id = $13
@@ -479,7 +479,7 @@ SELECT t.step, t.node_count, t.finished_at, length(t.save) AS save_bytes, t.chai
 UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
  WHERE session_key IN (SELECT r.session_key FROM hf_args a JOIN session r ON r.session_id = a.a1
                         WHERE r.claim_group = a.a4 AND r.lease_fence = a.a3
-                          AND r.lease_store = a.a2 AND r.lease_store = hf_incarnation()
+                          AND r.lease_incarnation = a.a2 AND r.lease_incarnation = hf_incarnation()
                           AND r.lease_expires_at > hf_lease_now()
                         /*pg ORDER BY r.session_key FOR NO KEY UPDATE OF r SKIP LOCKED*/)
 
@@ -489,8 +489,8 @@ UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
 SELECT a.a5 AS place, r.lease_expires_at - hf_lease_now() AS lease_remaining_ms,
        CASE WHEN r.cancel_request IS NULL THEN 0 ELSE 1 END AS cancel_requested
   FROM hf_args a JOIN session r ON r.session_id = a.a1
- WHERE r.claim_group = a.a4 AND r.lease_fence = a.a3 AND r.lease_store = a.a2
-   AND r.lease_store = hf_incarnation() AND r.lease_expires_at > hf_lease_now()
+ WHERE r.claim_group = a.a4 AND r.lease_fence = a.a3 AND r.lease_incarnation = a.a2
+   AND r.lease_incarnation = hf_incarnation() AND r.lease_expires_at > hf_lease_now()
 
 -- Reading.
 

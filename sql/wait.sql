@@ -18,7 +18,7 @@ ORDER BY coalesce(w.deadline_at, 0), w.wait_id LIMIT 1
 
 -- fragment: unit_back
 owner = NULL, owner_incarnation = NULL, claim_group = NULL, session_fence = NULL,
-lease_store = NULL, updated_at = hf_now(), revision = revision + 1
+lease_incarnation = NULL, updated_at = hf_now(), revision = revision + 1
 
 -- fragment: unit_waits_no_more
 waiting_kind = NULL, waiting_ref = NULL, deadline_at = NULL, escalate_at = NULL, escalate = NULL
@@ -58,7 +58,7 @@ ON CONFLICT (wait_id) DO UPDATE
 -- sets: text
 UPDATE /*lite OR ROLLBACK*/ session
    SET owner = NULL, owner_incarnation = NULL, claim_group = NULL, holder = NULL,
-       lease_store = NULL, lease_ttl_ms = NULL, lease_claimed_at = NULL, lease_expires_at = NULL,
+       lease_incarnation = NULL, lease_ttl_ms = NULL, lease_claimed_at = NULL, lease_expires_at = NULL,
        lease_check_at = NULL, waiting_until = NULL,
        ready_at = CASE WHEN cancel_request IS NOT NULL THEN hf_now()
                   ELSE (SELECT min(CASE WHEN w.state <> 'open' THEN hf_now()
@@ -244,7 +244,7 @@ UPDATE /*lite OR ROLLBACK*/ session_turn
                     WHERE s.session_id = $1 AND s.deleted_at IS NULL
                       AND ((t.turn_id = $2) OR ($2::text IS NULL AND t.turn_key = s.turn_key)))
 
--- name: session_rouse
+-- name: turn_make_ready
 -- The open turn may go on: unless a worker holds the session, it is ready.
 -- in: $1 session_id, $2 turn_id
 UPDATE /*lite OR ROLLBACK*/ session

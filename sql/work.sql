@@ -11,7 +11,7 @@ w.deadline_at, w.start_timeout_ms, w.exec_timeout_ms, w.owner, w.owner_incarnati
 w.lease_ttl_ms, w.lease_expires_at, w.holder, w.waiting_kind, w.waiting_ref, w.escalate_at,
 w.escalate, w.resume_payload, w.error_class, w.result, s.payload, s.payload_ref, s.retry_policy,
 w.close_rule, w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_at,
-w.finished_at, w.acked_at, s.created_at, w.updated_at, w.seq, w.revision, w.lease_store, w.grace_ms,
+w.finished_at, w.acked_at, s.created_at, w.updated_at, w.seq, w.revision, w.lease_incarnation, w.grace_ms,
 w.lease_check_at, w.session_fence, w.fair_tag, w.fair_weight, w.crashes, w.crashed_at,
 w.claim_group, w.settled_token, w.settled_verb, w.wake_session
 
@@ -171,7 +171,7 @@ greatest(txid_current(), log_xid)
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = $4, status_reason = $5, gate = $6, generation = $7, attempt_count = $8,
        failures = $9, due_at = $10, next_retry_at = $11, deadline_at = $12, owner = $13,
-       owner_incarnation = $14, claim_group = $15, lease_fence = $16, lease_store = $17,
+       owner_incarnation = $14, claim_group = $15, lease_fence = $16, lease_incarnation = $17,
        lease_ttl_ms = $18, grace_ms = $19, lease_expires_at = $20, lease_check_at = $21,
        holder = $22, waiting_kind = $23, waiting_ref = $24, escalate_at = $25,
        escalate = $26, resume_payload = $27, error_class = $28, result = $29,
@@ -189,13 +189,13 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- fragment: settle_always
 settled_verb = 'close_out', finished_at = hf_now(), updated_at = hf_now(),
 deadline_at = NULL, wake_at = NULL, owner = NULL, owner_incarnation = NULL,
-claim_group = NULL, lease_store = NULL, lease_ttl_ms = NULL, grace_ms = NULL,
+claim_group = NULL, lease_incarnation = NULL, lease_ttl_ms = NULL, grace_ms = NULL,
 lease_expires_at = NULL, lease_check_at = NULL, holder = NULL, revision = revision + 1
 
 -- fragment: settle_guard
 work_state.seq = s.seq AND work_state.status = 'running'
 AND work_state.claim_group = a.a4 AND work_state.lease_fence = a.a3
-AND work_state.lease_store = a.a2 AND work_state.lease_store = hf_incarnation()
+AND work_state.lease_incarnation = a.a2 AND work_state.lease_incarnation = hf_incarnation()
 AND work_state.close_rule IS NULL AND work_state.session_id IS NULL
 AND work_state.dedup_key IS NULL AND work_state.wake_session IS NULL
 AND work_state.lane_key IS NULL AND work_state.limit_name IS NULL
@@ -241,7 +241,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 
 -- fragment: owned
 owner = $1 AND status = 'running' AND lease_expires_at IS NOT NULL
-AND lease_store = hf_incarnation()
+AND lease_incarnation = hf_incarnation()
 AND ($2::text IS NULL OR owner_incarnation = $2)
 AND ($3::bigint IS NULL OR coalesce(active_at, started_at) >= hf_now() - $3)
 
@@ -284,7 +284,7 @@ SELECT /*pg {log_place},*/ hf_next_id(), w.seq, 'lease_renewed', w.generation,
   FROM work_state w
  WHERE w.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
    AND w.status = 'running' AND w.claim_group = $2 AND w.lease_fence = $7
-   AND w.lease_store = $6 AND w.lease_store = hf_incarnation()
+   AND w.lease_incarnation = $6 AND w.lease_incarnation = hf_incarnation()
    AND NOT EXISTS (SELECT 1 FROM work_event e
                     WHERE e.seq = w.seq AND e.event_type = 'lease_renewed'
                       AND e.created_at > hf_now() - w.lease_ttl_ms * 10 / 3)
@@ -401,7 +401,7 @@ w.lease_ttl_ms, w.lease_expires_at, NULL AS holder, w.waiting_kind, w.waiting_re
 w.escalate, NULL AS resume_payload, w.error_class, NULL AS result, NULL AS payload, s.payload_ref,
 NULL AS retry_policy, w.close_rule, w.cancel_request, w.abandon_request, w.active_at,
 w.first_started_at, w.started_at, w.finished_at, w.acked_at, s.created_at, w.updated_at, w.seq,
-w.revision, w.lease_store, w.grace_ms, w.lease_check_at, w.session_fence, w.fair_tag, w.fair_weight,
+w.revision, w.lease_incarnation, w.grace_ms, w.lease_check_at, w.session_fence, w.fair_tag, w.fair_weight,
 w.crashes, w.crashed_at, w.claim_group, w.settled_token, w.settled_verb, w.wake_session
 
 -- Every row that is not finished is in one of the small indexes: claimable, gated,

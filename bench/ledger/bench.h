@@ -46,13 +46,13 @@ bool bench_stopped(void);                      /* by a signal: long loops end */
 double bench_seconds(void);                    /* monotonic */
 double bench_median(double *values, size_t n); /* sorts them */
 void bench_pause(double seconds);
-/* Before a pick-up, ours and raw: the other side has settled and waits. A server's bell rings
+/* Before a pick-up, ours and raw: the other side is idle and waits. A server's bell rings
  * at most every 5 ms. */
 void bench_rest(const struct bench *bench);
 
 /* ours.c: the ledger through the public library. */
 int bench_open(struct bench *bench, enum bench_place place, struct hf_store **ret_store);
-struct hf_new bench_job(char id[64], const char *prefix, size_t i);
+struct hf_work_spec bench_job(char id[64], const char *prefix, size_t i);
 int bench_fill(struct bench *bench, struct hf_store *store, const char *prefix,
                size_t count, bool finished);
 /* Claims up to 100 units and closes them out; each step in seconds where `took` is given. */

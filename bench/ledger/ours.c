@@ -37,23 +37,23 @@ int bench_open(struct bench *bench, enum bench_place place, struct hf_store **re
     return hf_store_open(bench->url[place], NULL, ret_store, &bench->err);
 }
 
-struct hf_new bench_job(char id[64], const char *prefix, size_t i)
+struct hf_work_spec bench_job(char id[64], const char *prefix, size_t i)
 {
     (void)snprintf(id, 64, "%s%zu", prefix, i);
-    return (struct hf_new){ .size = sizeof(struct hf_new),
-                            .source = HF_SOURCE_MANUAL,
-                            .source_id = id,
-                            .kind = "bench",
-                            .payload = "{\"n\":1}",
-                            .disposition = HF_DISPOSITION_RERUNNABLE,
-                            .priority = -1 };
+    return (struct hf_work_spec){ .size = sizeof(struct hf_work_spec),
+                                  .source = HF_SOURCE_MANUAL,
+                                  .source_id = id,
+                                  .kind = "bench",
+                                  .payload = "{\"n\":1}",
+                                  .disposition = HF_DISPOSITION_RERUNNABLE,
+                                  .priority = -1 };
 }
 
 /* Creates units `first` to `first + n - 1` of the prefix by one call. */
 static int create(struct hf_store *store, const char *prefix, size_t first, size_t n,
                   bool finished, struct hf_err *err)
 {
-    struct hf_new news[BENCH_BATCH];
+    struct hf_work_spec news[BENCH_BATCH];
     char ids[BENCH_BATCH][64];
     struct hf_answer *answer;
     for (size_t i = 0; i < n; i++) {
@@ -254,7 +254,7 @@ struct submitting {
     struct bench_crowd *crowd;
     size_t jobs, next;
     char prefix[32], id[64];
-    struct hf_new job;
+    struct hf_work_spec job;
 };
 
 struct bench_crowd {

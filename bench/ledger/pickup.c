@@ -65,7 +65,7 @@ static int create_one(struct bench *bench, struct hf_store *store, const char *p
                       size_t i)
 {
     char id[64];
-    struct hf_new job = bench_job(id, prefix, i);
+    struct hf_work_spec job = bench_job(id, prefix, i);
     struct hf_answer *answer;
     int rc = hf_work_create(store, NULL, &job, 1, HF_BRIEF, &answer, &bench->err);
     if (rc == 0)

@@ -28,9 +28,9 @@ const char *bench_session_name(char id[32], const char *prefix, size_t i)
 
 static int create(struct hf_store *store, const char *id, struct hf_err *err)
 {
-    struct hf_session_new wanted = { .size = sizeof wanted,
-                                     .session_id = id,
-                                     .agent = AGENT };
+    struct hf_session_spec wanted = { .size = sizeof wanted,
+                                      .session_id = id,
+                                      .agent = AGENT };
     struct hf_session_answer *answer;
     int rc = hf_session_create(store, NULL, &wanted, &answer, err);
     if (rc == 0)

@@ -23,7 +23,7 @@ static int put_away(struct bench_crew *crew, const char *id,
                                      .kind = "tool_call",
                                      .recovery = HF_RECOVERY_KEYED,
                                      .envelope = { envelope, sizeof envelope - 1 } };
-    struct hf_wait_new wait = {
+    struct hf_wait_spec wait = {
         .size = sizeof wait,
         .kind = HF_WAIT_APPROVAL,
         .name = WAIT_NAME,

@@ -33,9 +33,9 @@ struct hf_child;
 
 /* Is there such a command? Stores its path, at most `room` bytes. HF_EINVAL naming
  * "command" says what is wrong with it. Nothing is started. */
-HF_API HF_MUST_USE int hf_command_find(const char *name, const char *const *env,
-                                       const char *cwd, size_t room, char *ret_path,
-                                       struct hf_err *err);
+HF_API HF_MUST_USE int hf_child_find(const char *name, const char *const *env,
+                                     const char *cwd, size_t room, char *ret_path,
+                                     struct hf_err *err);
 
 /* Start it. When this returns 0 the command runs: a failure to execute it is reported here
  * (HF_EINVAL naming "command" or "cwd"), and nothing is left of it. */

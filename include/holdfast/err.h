@@ -29,7 +29,7 @@ enum hf_class {
     X(INVAL, -3, "invalid_argument", "invalid argument", TERMINAL,                       \
       "correct the named field", 2, 400)                                                 \
     X(TOOBIG, -4, "too_large", "over a limit", TERMINAL,                                 \
-      "make the named field smaller; `holdfast limits` lists the limits", 2, 413)        \
+      "make the named field smaller; `holdfast bounds` lists the bounds", 2, 413)        \
     X(NOTFOUND, -5, "not_found", "not found", TERMINAL, "check the id or name", 3, 404)  \
     X(AMBIGUOUS, -6, "ambiguous_id", "several rows match", TERMINAL,                     \
       "name more characters of the id", 3, 409)                                          \
@@ -115,7 +115,7 @@ enum hf_class {
       "name a model in the configuration: `holdfast config check` says what is missing", \
       2, 422)
 
-enum hf_code {
+enum hf_err_code {
     HF_OK = 0,
 #define X(name, value, wire, text, class, action, exit, http) HF_E##name = (value),
     HF_ERRORS(X)

@@ -10,6 +10,7 @@
 
 #include <holdfast/attach.h>
 #include <holdfast/attention.h>
+#include <holdfast/bounds.h>
 #include <holdfast/child.h>
 #include <holdfast/code.h>
 #include <holdfast/effect.h>
@@ -20,7 +21,6 @@
 #include <holdfast/job.h>
 #include <holdfast/journal.h>
 #include <holdfast/lease.h>
-#include <holdfast/limits.h>
 #include <holdfast/monitor.h>
 #include <holdfast/overview.h>
 #include <holdfast/process.h>

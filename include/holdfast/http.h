@@ -67,10 +67,10 @@ HF_API HF_MUST_USE int hf_script_new(struct hf_loop *loop, struct hf_span script
  * request carried is replaced by [secret:name] wherever it occurs. The inner transport
  * belongs to the recorder from now on, also when this fails. The file is new or overwritten.
  * HF_EINVAL when it cannot be written, HF_ENOMEM. */
-HF_API HF_MUST_USE int hf_record_new(struct hf_loop *loop, struct hf_transport *inner,
-                                     const char *path,
-                                     struct hf_transport **ret_transport,
-                                     struct hf_err *err);
+HF_API HF_MUST_USE int hf_recorder_new(struct hf_loop *loop, struct hf_transport *inner,
+                                       const char *path,
+                                       struct hf_transport **ret_transport,
+                                       struct hf_err *err);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@
  * same source triple is the same unit), so a request that reached both is still one unit.
  *
  * The line of a request is one JSON object. Keys are the names of the columns of
- * runtime_work, and those of struct hf_new where there is no column:
+ * runtime_work, and those of struct hf_work_spec where there is no column:
  *   source_system source_id source_run_id kind queue lane_key dedup_key limit_key rate_key
  *   fair_key fair_weight idempotency_key ref reply_ref parent_work_id payload payload_ref
  *   disposition priority max_attempts retry_policy
@@ -42,7 +42,7 @@ extern "C" {
  * message with other content. */
 HF_API HF_MUST_USE int hf_work_deliver(struct hf_store *store,
                                        const struct hf_caller *who,
-                                       const struct hf_new *request,
+                                       const struct hf_work_spec *request,
                                        struct hf_answer **ret_answer, bool *ret_resumed,
                                        struct hf_err *err);
 
@@ -91,7 +91,7 @@ struct hf_ingress_result {
  * Threads: any, at the same time. */
 HF_API HF_MUST_USE int hf_ingress_put(struct hf_ingress *ingress,
                                       const struct hf_caller *who,
-                                      const struct hf_new *request,
+                                      const struct hf_work_spec *request,
                                       struct hf_ingress_result *ret_result,
                                       struct hf_err *err);
 
@@ -107,7 +107,8 @@ struct hf_spool {
  * HF_EREADONLY, HF_ESTOREIO; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_spool_append(const struct hf_spool *spool,
                                        const struct hf_caller *who,
-                                       const struct hf_new *request, struct hf_err *err);
+                                       const struct hf_work_spec *request,
+                                       struct hf_err *err);
 
 /* A line that made no unit, and will not by itself. */
 struct hf_spool_problem {

@@ -18,7 +18,7 @@ extern "C" {
 
 /* ---- enqueue ----------------------------------------------------------------------- */
 
-struct hf_job_new {
+struct hf_job_spec {
     uint32_t size;
     const char *kind;    /* which code runs it; "hf." is reserved */
     const char *payload; /* JSON; NULL means null */
@@ -36,7 +36,7 @@ struct hf_job_new {
     hf_ms exec_timeout_ms;
     const char *parent_work_id;
     const char *ref;
-    const char *limit_key; /* these four as in struct hf_new */
+    const char *limit_key; /* these four as in struct hf_work_spec */
     const char *rate_key;
     const char *fair_key;
     int fair_weight;
@@ -44,7 +44,7 @@ struct hf_job_new {
 
 /* The input check of hf_job_enqueue: needs no store. HF_EINVAL, HF_ETOOBIG and HF_ENOMEM, as
  * hf_work_create. */
-HF_API HF_MUST_USE int hf_job_check(const struct hf_job_new *job, struct hf_err *err);
+HF_API HF_MUST_USE int hf_job_check(const struct hf_job_spec *job, struct hf_err *err);
 
 /* Enqueue one job. The answer's one item is the row; `created` is false where there is
  * already a job with the same dedup or idempotency key, which is then the answer.
@@ -55,7 +55,7 @@ HF_API HF_MUST_USE int hf_job_check(const struct hf_job_new *job, struct hf_err 
  *
  * HF_EINVAL names the field; HF_ECONFLICT: the idempotency key was used with other content. */
 HF_API HF_MUST_USE int hf_job_enqueue(struct hf_store *store, const struct hf_caller *who,
-                                      const struct hf_job_new *job,
+                                      const struct hf_job_spec *job,
                                       struct hf_answer **ret_answer, struct hf_err *err);
 
 /* ---- a running job ------------------------------------------------------------------ */

@@ -18,9 +18,9 @@ extern "C" {
 
 /* ---- register ---------------------------------------------------------------------- */
 
-struct hf_process_new {
+struct hf_process_spec {
     uint32_t size;
-    const struct hf_new
+    const struct hf_work_spec
         *work; /* its unit; the disposition must be rerunnable, owner_bound
                                   or externally_owned, the kind is "process" if not given */
     const char *identity_kind; /* what sort of process: "shell", "subagent"; needed */
@@ -47,7 +47,7 @@ struct hf_process_new {
  * was left out. */
 HF_API HF_MUST_USE int hf_process_register(struct hf_store *store,
                                            const struct hf_caller *who,
-                                           const struct hf_process_new *request,
+                                           const struct hf_process_spec *request,
                                            struct hf_answer **ret_answer,
                                            struct hf_err *err);
 
@@ -112,7 +112,7 @@ HF_API void hf_processes_free(struct hf_processes *processes); /* NULL is fine *
 
 /* The record of a process as JSON, twice: as the tables hold it, and as its events alone
  * tell it. Both are read at one moment, and are the same bytes unless tables were changed
- * outside the store. Free each with hf_text_free. HF_EINVAL, HF_ENOTFOUND, HF_EAMBIGUOUS,
+ * outside the store. Free each with hf_store_text_free. HF_EINVAL, HF_ENOTFOUND, HF_EAMBIGUOUS,
  * and the errors of a store. */
 HF_API HF_MUST_USE int hf_process_records(struct hf_store *store,
                                           const struct hf_caller *who, const char *id,

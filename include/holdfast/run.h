@@ -44,7 +44,7 @@ struct hf_command {
     const char *input; /* JSON that the command gets as HOLDFAST_INPUT; NULL: none */
 };
 
-/* The payload of a command; free it with hf_text_free of any store, or hf_alloc_system.
+/* The payload of a command; free it with hf_store_text_free of any store, or hf_alloc_system.
  * HF_EINVAL or HF_ETOOBIG names what cannot be stored. */
 HF_API HF_MUST_USE int hf_command_write(const struct hf_command *command,
                                         char **ret_payload, struct hf_err *err);

@@ -86,7 +86,7 @@ struct hf_schedule {
 /* What is asked for. Exactly one of cron, every_ms and at. Times as text are RFC 3339; one
  * without an offset is a local time of the zone: in a gap the first instant after it, of two
  * the first. */
-struct hf_schedule_new {
+struct hf_schedule_spec {
     uint32_t size;
     const char *name;
     const char *cron; /* docs/schedules.md has the grammar */
@@ -99,7 +99,7 @@ struct hf_schedule_new {
     enum hf_overlap overlap;   /* default skip */
     enum hf_catch_up catch_up; /* default latest */
     hf_ms miss_threshold_ms;   /* 0: 60 s */
-    const char *kind;          /* these as in struct hf_new */
+    const char *kind;          /* these as in struct hf_work_spec */
     const char *queue;
     const char *lane_key;
     const char *payload;
@@ -128,7 +128,7 @@ HF_API void hf_schedules_free(struct hf_schedules *schedules);          /* NULL 
  * unchanged; with another one HF_ECONFLICT. */
 HF_API HF_MUST_USE int hf_schedule_add(struct hf_store *store,
                                        const struct hf_caller *who,
-                                       const struct hf_schedule_new *wanted,
+                                       const struct hf_schedule_spec *wanted,
                                        struct hf_schedules **ret_schedules,
                                        struct hf_err *err);
 
@@ -137,7 +137,7 @@ HF_API HF_MUST_USE int hf_schedule_add(struct hf_store *store,
  * first one after now that has not been made. `wanted->paused` is ignored. */
 HF_API HF_MUST_USE int hf_schedule_update(struct hf_store *store,
                                           const struct hf_caller *who,
-                                          const struct hf_schedule_new *wanted,
+                                          const struct hf_schedule_spec *wanted,
                                           int64_t revision,
                                           struct hf_schedules **ret_schedules,
                                           struct hf_err *err);
@@ -222,7 +222,7 @@ HF_API void hf_schedule_skips_free(struct hf_schedule_skips *skips);
  * both_days) has; fewer where there are no more. Needs no store; `wanted` needs no name.
  * ret_slots has room for `count`. HF_EINVAL names the field; HF_ECORRUPT, HF_ESTOREIO for
  * the data of the zone; HF_ENOMEM. */
-HF_API HF_MUST_USE int hf_schedule_preview(const struct hf_schedule_new *wanted,
+HF_API HF_MUST_USE int hf_schedule_preview(const struct hf_schedule_spec *wanted,
                                            hf_ms from, size_t count, hf_ms *ret_slots,
                                            size_t *ret_count, struct hf_err *err);
 

@@ -53,9 +53,10 @@ HF_API const char *hf_relation_word(enum hf_relation relation); /* NULL past the
     X(MESSAGE, "message") /* payload: a record in the machine's JSON form */             \
     X(WAKE, "wake")       /* payload: JSON of the wake; begins the turn as a cause */
 #define X(name, word) HF_INPUT_##name,
-enum hf_input_kind { HF_INPUT_KINDS(X) HF_INPUT_KIND_COUNT };
+enum hf_session_input_kind { HF_INPUT_KINDS(X) HF_INPUT_KIND_COUNT };
 #undef X
-HF_API const char *hf_input_kind_word(enum hf_input_kind kind); /* NULL past the last */
+HF_API const char *hf_session_input_kind_word(
+    enum hf_session_input_kind kind); /* NULL past the last */
 
 /* A session as readers see it. Texts are NULL where there is none, times are 0. */
 struct hf_session {
@@ -89,11 +90,11 @@ struct hf_session {
 
 /* One input of the open turn. */
 struct hf_session_input {
-    enum hf_input_kind kind;
+    enum hf_session_input_kind kind;
     const char *work_id;
     const char *status;  /* of its unit */
     const char *gate;    /* of its unit, while it is queued: lane, or held */
-    const char *payload; /* JSON; see hf_input_kind */
+    const char *payload; /* JSON; see hf_session_input_kind */
     const char *turn_id; /* NULL: in no turn yet */
     int64_t attempt_count;
     int64_t crashes; /* claims that were lost in a row without a new step */
@@ -191,7 +192,7 @@ HF_API void hf_session_answer_free(struct hf_session_answer *answer); /* NULL is
 
 /* ---- create ------------------------------------------------------------------------ */
 
-struct hf_session_new {
+struct hf_session_spec {
     uint32_t size;
     const char *session_id; /* NULL: a fresh one */
     const char *agent;      /* required */
@@ -206,7 +207,7 @@ struct hf_session_new {
  * under its id is HF_ECONFLICT. Ids are global: the tenant is a part of the content. */
 HF_API HF_MUST_USE int hf_session_create(struct hf_store *store,
                                          const struct hf_caller *who,
-                                         const struct hf_session_new *request,
+                                         const struct hf_session_spec *request,
                                          struct hf_session_answer **ret_answer,
                                          struct hf_err *err);
 
@@ -256,7 +257,7 @@ struct hf_session_claim {
  * the same nonce returns the session that it took, as long as it has the lease and the turn.
  *
  * Each claim after a death without a new step counts a crash. At `poison_crashes` within the
- * window (holdfast limits) the input gets the gate `held`, and the session goes on with the
+ * window (holdfast bounds) the input gets the gate `held`, and the session goes on with the
  * next one.
  *
  * With `records` the answer also has what hf_session_load shows, except the usage: a page of the
@@ -386,7 +387,7 @@ struct hf_session_step {
     const struct hf_effect_blob *blobs; /* stored unless they are there */
     size_t blob_count;
     hf_ms active_ms; /* the owner's time since the last step, or since its claim */
-    const struct hf_wait_new *waits; /* what the turn waits for now (holdfast/wait.h) */
+    const struct hf_wait_spec *waits; /* what the turn waits for now (holdfast/wait.h) */
     size_t wait_count;
     bool away; /* the turn is put away: its inputs wait, the lease ends; needs waits */
 };
@@ -442,7 +443,7 @@ struct hf_session_commit {
     size_t blob_count;
     const struct hf_session_spent *spent;
     size_t spent_count;
-    const struct hf_new *units; /* to be created with the commit */
+    const struct hf_work_spec *units; /* to be created with the commit */
     size_t unit_count;
     bool release;    /* also release the lease; otherwise it is extended by its term */
     hf_ms active_ms; /* as of a step; no part of what a repeat is compared by */
@@ -521,10 +522,10 @@ HF_API HF_MUST_USE int hf_session_hand_back(struct hf_store *store,
     X(ALREADY, "already_requested") /* another one was */                                \
     X(COMPLETED, "completed_before")
 #define X(name, word) HF_TURN_CANCEL_##name,
-enum hf_turn_cancel { HF_TURN_CANCELS(X) HF_TURN_CANCEL_COUNT };
+enum hf_session_turn_cancel { HF_TURN_CANCELS(X) HF_TURN_CANCEL_COUNT };
 #undef X
-HF_API const char *hf_turn_cancel_word(
-    enum hf_turn_cancel answer); /* NULL past the last */
+HF_API const char *hf_session_turn_cancel_word(
+    enum hf_session_turn_cancel answer); /* NULL past the last */
 
 struct hf_session_cancel {
     uint32_t size;
@@ -541,7 +542,7 @@ struct hf_session_cancel {
 HF_API HF_MUST_USE int hf_session_cancel_turn(struct hf_store *store,
                                               const struct hf_caller *who,
                                               const struct hf_session_cancel *request,
-                                              enum hf_turn_cancel *ret_answer,
+                                              enum hf_session_turn_cancel *ret_answer,
                                               struct hf_err *err);
 
 #ifdef __cplusplus

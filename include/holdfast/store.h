@@ -61,10 +61,10 @@ HF_API const char *hf_store_incarnation(const struct hf_store *store);
 HF_API hf_ms hf_store_now(const struct hf_store *store);
 
 /* Facts about the store for doctor and for people: one JSON object. The text is the
- * caller's to free with hf_text_free. The errors of a store. */
+ * caller's to free with hf_store_text_free. The errors of a store. */
 HF_API HF_MUST_USE int hf_store_facts(struct hf_store *store, char **ret_json,
                                       struct hf_err *err);
-HF_API void hf_text_free(struct hf_store *store, char *text);
+HF_API void hf_store_text_free(struct hf_store *store, char *text);
 
 /* Begin a new history: every lease token given out before is refused from now on. For use
  * after a restore. Returns the new number. The errors of a store. */
@@ -111,7 +111,7 @@ HF_API HF_MUST_USE int hf_store_copy(const struct hf_copy_options *options,
                                      struct hf_err *err);
 
 /* One entry of the store's log: bumps, amnesties, copies. */
-struct hf_log_entry {
+struct hf_store_log_entry {
     int64_t log_id;
     hf_ms at;
     const char *what;
@@ -119,7 +119,7 @@ struct hf_log_entry {
 };
 
 /* Called for each entry, on the calling thread; the entry is borrowed. */
-typedef void hf_logged(void *user, const struct hf_log_entry *entry);
+typedef void hf_logged(void *user, const struct hf_store_log_entry *entry);
 
 /* What happened to the store as a whole, newest first: entries before `before` (0: from the
  * newest), at most `limit` (0: 100). HF_EINVAL without `each`, HF_ETOOBIG for `limit`, and the

@@ -53,11 +53,11 @@ HF_API void hf_submitter_close(struct hf_submitter *submitter);
 /* One verb: exactly one of the four is given. */
 struct hf_operation {
     uint32_t size;
-    const struct hf_caller *who;      /* may be NULL */
-    const struct hf_new *create;      /* n of them, as hf_work_create */
-    const struct hf_change *change;   /* n of them, as hf_work_change */
-    const struct hf_claim *claim;     /* as hf_work_claim, but wait_ms must be 0 */
-    const struct hf_renew_all *renew; /* as hf_work_renew_all */
+    const struct hf_caller *who;       /* may be NULL */
+    const struct hf_work_spec *create; /* n of them, as hf_work_create */
+    const struct hf_change *change;    /* n of them, as hf_work_change */
+    const struct hf_claim *claim;      /* as hf_work_claim, but wait_ms must be 0 */
+    const struct hf_renew_all *renew;  /* as hf_work_renew_all */
     size_t n;
     unsigned flags;
 };

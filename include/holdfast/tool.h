@@ -34,7 +34,7 @@ enum hf_probe { HF_PROBE_CANNOT_TELL, HF_PROBE_HAPPENED, HF_PROBE_NOT_HAPPENED }
  * within the time of the ledger's policy.
  *   at_deadline  NONE: deny, of an approval; result, of a deferred call
  *   escalate_ms  0: never */
-struct hf_wait_terms {
+struct hf_tool_wait_terms {
     const char *answerer;
     hf_ms within_ms;
     enum hf_wait_policy at_deadline;
@@ -55,7 +55,7 @@ struct hf_wait_terms {
 struct hf_approval {
     const char *rule;
     const char *question;
-    struct hf_wait_terms terms;
+    struct hf_tool_wait_terms terms;
 };
 
 /* One tool.
@@ -194,7 +194,7 @@ HF_API HF_MUST_USE int hf_invocation_wait_key(struct hf_invocation *call,
  * copied. HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_invocation_defer(struct hf_invocation *call,
                                            const char *question,
-                                           const struct hf_wait_terms *terms);
+                                           const struct hf_tool_wait_terms *terms);
 
 /* Ends an asynchronous call, once. The call must not be used afterwards. From any thread. */
 HF_API void hf_invocation_end(struct hf_invocation *call);
@@ -202,7 +202,7 @@ HF_API void hf_invocation_end(struct hf_invocation *call);
 /* A call that was deferred. */
 struct hf_deferred {
     const char *question;
-    struct hf_wait_terms terms;
+    struct hf_tool_wait_terms terms;
 };
 
 /* For those who run tools: one call, and what came of it. */
@@ -217,7 +217,7 @@ struct hf_invocation_result {
 
 /* Makes the key of a call's wait. It is called on threads of the executor, perhaps after the call
  * was reported; user lives as long as the loop. */
-struct hf_wait_keys {
+struct hf_tool_wait_keys {
     void *user;
     int (*make)(void *user, const struct hf_invocation_key *call,
                 char ret_key[HF_WAIT_KEY_TEXT], struct hf_err *err);
@@ -229,8 +229,8 @@ struct hf_invocation_request {
     const char *tool;
     struct hf_invocation_key key;
     struct hf_span args;
-    bool probe;               /* ask whether it happened, instead of performing it */
-    struct hf_wait_keys keys; /* make NULL: calls cannot be deferred */
+    bool probe;                    /* ask whether it happened, instead of performing it */
+    struct hf_tool_wait_keys keys; /* make NULL: calls cannot be deferred */
     void *user;
     /* Called once, on the loop's thread, never before hf_invocation_start returns; the call
      * must not be used afterwards. The result is lent until it returns. A tool that overstays

@@ -49,7 +49,7 @@ struct hf_subscription {
     hf_ms updated_at;
 };
 
-struct hf_subscription_new {
+struct hf_subscription_spec {
     uint32_t size;
     const char *owner_scope; /* "session:ID", "host:BINDING"; NULL: "host" */
     const char *key;
@@ -58,7 +58,7 @@ struct hf_subscription_new {
     const char *payload_template; /* JSON in which {"$event": "a.b"} is that member
                                      of the payload, {"$event": ""} all of it; with a
                                      "default" next to it the member may be missing */
-    const char *kind;             /* as in struct hf_new, like all that follow */
+    const char *kind;             /* as in struct hf_work_spec, like all that follow */
     const char *queue;
     const char *lane_key;
     int priority;
@@ -87,7 +87,7 @@ HF_API void hf_subscriptions_free(struct hf_subscriptions *subscriptions);
  * HF_ECONFLICT (update it), and so is one that was removed (revive it). */
 HF_API HF_MUST_USE int hf_trigger_subscribe(struct hf_store *store,
                                             const struct hf_caller *who,
-                                            const struct hf_subscription_new *wanted,
+                                            const struct hf_subscription_spec *wanted,
                                             struct hf_subscriptions **ret_subscriptions,
                                             struct hf_err *err);
 
@@ -95,7 +95,7 @@ HF_API HF_MUST_USE int hf_trigger_subscribe(struct hf_store *store,
  * HF_ECONFLICT naming "revision". It stays enabled or disabled. */
 HF_API HF_MUST_USE int hf_trigger_update(struct hf_store *store,
                                          const struct hf_caller *who,
-                                         const struct hf_subscription_new *wanted,
+                                         const struct hf_subscription_spec *wanted,
                                          int64_t revision,
                                          struct hf_subscriptions **ret_subscriptions,
                                          struct hf_err *err);
@@ -150,7 +150,7 @@ HF_API HF_MUST_USE int hf_trigger_list(struct hf_store *store,
 
 /* ---- emitting ---------------------------------------------------------------------- */
 
-struct hf_occurrence_new {
+struct hf_occurrence_spec {
     uint32_t size;
     const char *source_type;
     const char *source_key;
@@ -187,7 +187,7 @@ HF_API void hf_emission_free(struct hf_emission *emission);
  * the payload does not have is HF_EINVAL naming "template", and nothing is written. */
 HF_API HF_MUST_USE int hf_trigger_emit(struct hf_store *store,
                                        const struct hf_caller *who,
-                                       const struct hf_occurrence_new *occurrence,
+                                       const struct hf_occurrence_spec *occurrence,
                                        struct hf_emission **ret_emission,
                                        struct hf_err *err);
 

@@ -99,14 +99,15 @@ HF_API HF_MUST_USE int hf_turn_delivery_decode(
 
 /* The operations of a cell that were performed or begun, in order: {"ops":[…]}. The args of
  * a print are in the member "text". */
-HF_API HF_MUST_USE int hf_journal_encode(const struct hf_alloc *alloc,
-                                         const struct hf_op_record *ops, size_t count,
-                                         struct hf_bytes *ret_json, struct hf_err *err);
-HF_API HF_MUST_USE int hf_journal_decode(const struct hf_alloc *alloc,
-                                         struct hf_span json,
-                                         struct hf_decoded **ret_owner,
-                                         const struct hf_op_record **ret_ops,
-                                         size_t *ret_count, struct hf_err *err);
+HF_API HF_MUST_USE int hf_op_records_encode(const struct hf_alloc *alloc,
+                                            const struct hf_op_record *ops, size_t count,
+                                            struct hf_bytes *ret_json,
+                                            struct hf_err *err);
+HF_API HF_MUST_USE int hf_op_records_decode(const struct hf_alloc *alloc,
+                                            struct hf_span json,
+                                            struct hf_decoded **ret_owner,
+                                            const struct hf_op_record **ret_ops,
+                                            size_t *ret_count, struct hf_err *err);
 
 /* What identifies a base (id, count, digest), and its last step. Its records are encoded one
  * by one; who decodes it sets get, put and user in a copy. */

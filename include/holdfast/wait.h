@@ -96,7 +96,7 @@ HF_API HF_MUST_USE int hf_wait_id(const char *turn_id, enum hf_wait_kind kind,
                                   struct hf_err *err);
 
 /* A wait that a turn opens. */
-struct hf_wait_new {
+struct hf_wait_spec {
     uint32_t size;
     enum hf_wait_kind kind;
     const char *name;     /* see hf_wait_kind */

@@ -185,7 +185,7 @@ HF_API void hf_answer_free(struct hf_answer *answer);              /* NULL is fi
 
 /* ---- create ------------------------------------------------------------------------ */
 
-struct hf_new {
+struct hf_work_spec {
     uint32_t size;
     enum hf_source source;
     const char *source_id;
@@ -221,8 +221,9 @@ struct hf_new {
 /* Create n rows. Item i answers request i. A repeat of a source triple or idempotency key
  * returns the first row with created = false; with other content HF_ECONFLICT. */
 HF_API HF_MUST_USE int hf_work_create(struct hf_store *store, const struct hf_caller *who,
-                                      const struct hf_new *news, size_t n, unsigned flags,
-                                      struct hf_answer **ret_answer, struct hf_err *err);
+                                      const struct hf_work_spec *news, size_t n,
+                                      unsigned flags, struct hf_answer **ret_answer,
+                                      struct hf_err *err);
 
 /* ---- claim ------------------------------------------------------------------------- */
 
@@ -472,7 +473,7 @@ HF_API HF_MUST_USE int hf_work_prune(struct hf_store *store, const struct hf_cal
  * Limits of keys and rates hold at once. That of a kind is for rows without a key or lane,
  * created from now on (other processes see it within a second). A resume straight into
  * running counts, but is not refused. */
-struct hf_quota {
+struct hf_limit {
     uint32_t size;
     const char *name;
     int64_t max_running; /* 0: any number */
@@ -482,24 +483,24 @@ struct hf_quota {
 };
 /* Sets the limit of a name; it replaces an earlier one, and with all 0 it ends it. HF_EINVAL names
  * the field, and the errors of a store. */
-HF_API HF_MUST_USE int hf_quota_set(struct hf_store *store, const struct hf_caller *who,
-                                    const struct hf_quota *limit, struct hf_err *err);
+HF_API HF_MUST_USE int hf_limit_set(struct hf_store *store, const struct hf_caller *who,
+                                    const struct hf_limit *limit, struct hf_err *err);
 
 /* A limit and its present state. Texts live until the callback returns. */
-struct hf_quota_state {
-    struct hf_quota limit;
+struct hf_limit_state {
+    struct hf_limit limit;
     const char *tenant;
     int64_t used;    /* claimable or running */
     int64_t open;    /* of them claimable, where there is a rate */
     int64_t waiting; /* behind the gate */
     hf_ms next_at;   /* when the next may start by the rate, 0: not waiting for that */
 };
-typedef void hf_each_quota(void *user, const struct hf_quota_state *state);
+typedef void hf_each_limit(void *user, const struct hf_limit_state *state);
 
 /* All limits that were set or are in use, in order of their names. HF_EINVAL, and the errors of
  * a store. */
-HF_API HF_MUST_USE int hf_quota_list(struct hf_store *store, const struct hf_caller *who,
-                                     hf_each_quota *each, void *user, struct hf_err *err);
+HF_API HF_MUST_USE int hf_limit_list(struct hf_store *store, const struct hf_caller *who,
+                                     hf_each_limit *each, void *user, struct hf_err *err);
 
 /* Policy of a scope: "default", "source:NAME" or "kind:NAME". Fields that are 0 or NULL
  * fall back to the next wider scope. */

@@ -74,8 +74,8 @@ struct hf_worker_event {
     const struct hf_drive_call *call;
     const struct hf_tool_result *result;
     struct hf_span text;
-    const struct hf_wait_new *wait; /* ASKED: an approval, a question, a deferred call */
-    const char *wait_id;            /* for hf_wait_resolve */
+    const struct hf_wait_spec *wait; /* ASKED: an approval, a question, a deferred call */
+    const char *wait_id;             /* for hf_wait_resolve */
     enum hf_status status;
     const struct hf_usage *usage;
     int code;

@@ -29,21 +29,21 @@ static const struct hf_wait *first(const struct hf_wait_answer *answer)
 }
 
 /* An approval or tool call with this name that is due in an hour. */
-static struct hf_wait_new new_wait(const struct hf_conform *t, enum hf_wait_kind kind,
-                                   const char *name)
+static struct hf_wait_spec new_wait(const struct hf_conform *t, enum hf_wait_kind kind,
+                                    const char *name)
 {
-    return (struct hf_wait_new){ .size = sizeof(struct hf_wait_new),
-                                 .kind = kind,
-                                 .name = name,
-                                 .deadline_at = t->wall + 3600000,
-                                 .policy = kind == HF_WAIT_TIMER
-                                               ? HF_AT_DEADLINE_NONE
-                                               : HF_AT_DEADLINE_RESULT };
+    return (struct hf_wait_spec){ .size = sizeof(struct hf_wait_spec),
+                                  .kind = kind,
+                                  .name = name,
+                                  .deadline_at = t->wall + 3600000,
+                                  .policy = kind == HF_WAIT_TIMER
+                                                ? HF_AT_DEADLINE_NONE
+                                                : HF_AT_DEADLINE_RESULT };
 }
 
 /* A step with waits; moves the talk on when it was stored. */
 static struct hf_session_stepped step_away(struct hf_conform *t, struct talk *talk,
-                                           const struct hf_wait_new *waits, size_t count,
+                                           const struct hf_wait_spec *waits, size_t count,
                                            bool away)
 {
     const char *save = kit_say(t, "save of %s after step %lld", talk->turn_id,
@@ -69,9 +69,9 @@ static struct hf_session_stepped step_away(struct hf_conform *t, struct talk *ta
     return stepped;
 }
 #define put_away(talk, ...)                                                              \
-    step_away(AT(t), (talk), (struct hf_wait_new[]){ __VA_ARGS__ },                      \
-              sizeof((struct hf_wait_new[]){ __VA_ARGS__ }) /                            \
-                  sizeof(struct hf_wait_new),                                            \
+    step_away(AT(t), (talk), (struct hf_wait_spec[]){ __VA_ARGS__ },                     \
+              sizeof((struct hf_wait_spec[]){ __VA_ARGS__ }) /                           \
+                  sizeof(struct hf_wait_spec),                                           \
               true)
 
 static const char *wait_id(struct hf_conform *t, const struct talk *talk,
@@ -129,10 +129,11 @@ static size_t open_waits(struct hf_conform *t, const char *session_id)
     return kept(t, got)->wait_count;
 }
 
-static enum hf_turn_cancel cancel_turn(struct hf_conform *t, const char *session_id,
-                                       const char *turn_id)
+static enum hf_session_turn_cancel cancel_turn(struct hf_conform *t,
+                                               const char *session_id,
+                                               const char *turn_id)
 {
-    enum hf_turn_cancel got = HF_TURN_CANCEL_COUNT;
+    enum hf_session_turn_cancel got = HF_TURN_CANCEL_COUNT;
     struct hf_session_cancel request = { .size = sizeof(request),
                                          .session_id = session_id,
                                          .turn_id = turn_id,
@@ -268,7 +269,7 @@ test_case(wait_several_of_a_turn_are_independent_and_the_first_wakes_it)
     kit_session(t, "s");
     send("s", NULL, "go");
     struct talk talk = open_any();
-    struct hf_wait_new soon = new_wait(t, HF_WAIT_TOOL, "1/b/1");
+    struct hf_wait_spec soon = new_wait(t, HF_WAIT_TOOL, "1/b/1");
     soon.deadline_at = t->wall + 60000;
     put_away(&talk, new_wait(t, HF_WAIT_APPROVAL, "1/a/1"), soon,
              new_wait(t, HF_WAIT_APPROVAL, "1/c/1"));
@@ -307,7 +308,7 @@ test_case(wait_a_timer_is_the_sessions_ready_time_and_never_begins_again)
     kit_session(t, "s");
     send("s", NULL, "go");
     struct talk talk = open_any();
-    struct hf_wait_new timer = new_wait(t, HF_WAIT_TIMER, "2");
+    struct hf_wait_spec timer = new_wait(t, HF_WAIT_TIMER, "2");
     hf_ms due = timer.deadline_at;
     put_away(&talk, timer);
     CODE(0, t->code);
@@ -379,7 +380,7 @@ test_case(wait_a_deadline_does_what_its_wait_says)
         kit_session(t, session);
         send(session, NULL, "go");
         struct talk talk = open_id(session);
-        struct hf_wait_new wait = new_wait(t, HF_WAIT_APPROVAL, "1/c/1");
+        struct hf_wait_spec wait = new_wait(t, HF_WAIT_APPROVAL, "1/c/1");
         wait.policy = rows[i].policy;
         put_away(&talk, wait);
         advance(3599999);
@@ -408,7 +409,7 @@ test_case(wait_a_turn_that_failed_at_a_deadline_is_ended_by_its_next_owner)
     const char *next = send_id("s", "next");
     struct talk talk = open_any();
     step_with(&talk, record("asked"));
-    struct hf_wait_new wait = new_wait(t, HF_WAIT_TOOL, "1/c/1");
+    struct hf_wait_spec wait = new_wait(t, HF_WAIT_TOOL, "1/c/1");
     wait.policy = HF_AT_DEADLINE_FAIL_TURN;
     put_away(&talk, wait, new_wait(t, HF_WAIT_APPROVAL, "1/d/1"));
     wait_id(t, &talk, HF_WAIT_APPROVAL, "1/d/1");
@@ -433,7 +434,7 @@ test_case(wait_a_deadline_passes_to_the_next_answerer)
     kit_session(t, "s");
     send("s", NULL, "go");
     struct talk talk = open_any();
-    struct hf_wait_new wait = new_wait(t, HF_WAIT_APPROVAL, "1/c/1");
+    struct hf_wait_spec wait = new_wait(t, HF_WAIT_APPROVAL, "1/c/1");
     wait.answerer = "anna";
     wait.policy = HF_AT_DEADLINE_NEXT;
     wait.next_answerer = "boss";
@@ -466,7 +467,7 @@ test_case(wait_escalates_once_and_stays_open)
     kit_session(t, "s");
     send("s", NULL, "go");
     struct talk talk = open_any();
-    struct hf_wait_new wait = new_wait(t, HF_WAIT_APPROVAL, "1/c/1");
+    struct hf_wait_spec wait = new_wait(t, HF_WAIT_APPROVAL, "1/c/1");
     wait.escalate_at = t->wall + 600000;
     wait.escalate = "work:page";
     put_away(&talk, wait);
@@ -617,7 +618,7 @@ test_case(wait_bad_input_names_the_field_and_writes_nothing)
     send("s2", NULL, "go");
     struct talk other = open_id("s2");
     const char *before = picture();
-    struct hf_wait_new wait = new_wait(t, HF_WAIT_TOOL, "1/c/1");
+    struct hf_wait_spec wait = new_wait(t, HF_WAIT_TOOL, "1/c/1");
     wait.policy = HF_AT_DEADLINE_NONE;
     put_away(&other, wait);
     CODE(HF_EINVAL, t->code);
@@ -662,7 +663,7 @@ test_case(wait_edited_arguments_must_fit)
     kit_session(t, "s");
     send("s", NULL, "go");
     struct talk talk = open_any();
-    struct hf_wait_new wait = new_wait(t, HF_WAIT_APPROVAL, "1/c/1");
+    struct hf_wait_spec wait = new_wait(t, HF_WAIT_APPROVAL, "1/c/1");
     wait.asked = "{\"question\":\"pay?\",\"edits\":{\"type\":\"object\",\"properties\":"
                  "{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"]}}";
     put_away(&talk, wait);

@@ -375,7 +375,7 @@
     X(allow_makes_units_beside_each_other, HF_CONFORM_SCHEDULES)                         \
     X(replace_cancels_the_unfinished_unit_as_it_makes_the_new_one, HF_CONFORM_SCHEDULES) \
     X(replace_makes_the_newest_of_many_due_slots, HF_CONFORM_SCHEDULES)                  \
-    X(a_unit_that_is_triggered_replaces_too, HF_CONFORM_SCHEDULES)                       \
+    X(a_unit_that_is_run_now_replaces_too, HF_CONFORM_SCHEDULES)                         \
     X(replace_leaves_started_owner_bound_work_to_its_owner, HF_CONFORM_SCHEDULES)        \
     X(a_lane_of_its_own_is_kept, HF_CONFORM_SCHEDULES)                                   \
     X(catch_up_and_overlap_in_every_combination, HF_CONFORM_SCHEDULES)                   \

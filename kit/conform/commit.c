@@ -335,12 +335,12 @@ test_case(session_a_blob_may_have_attachment_bytes_and_no_more)
 test_case(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all)
 {
     struct talk talk = begun(t, "question");
-    struct hf_new unit = { .size = sizeof(unit),
-                           .source = HF_SOURCE_MANUAL,
-                           .source_id = "job-1",
-                           .kind = "mail",
-                           .payload = "{}",
-                           .priority = -1 };
+    struct hf_work_spec unit = { .size = sizeof(unit),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = "job-1",
+                                 .kind = "mail",
+                                 .payload = "{}",
+                                 .priority = -1 };
     struct hf_session_commit commit = kit_commit_of(&talk);
     commit.units = &unit;
     commit.unit_count = 1;

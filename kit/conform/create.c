@@ -103,9 +103,9 @@ test_case(r04_creation_is_an_event)
 
 test_case(r08_one_row_per_inbound_unit)
 {
-    struct hf_new same_unit[] = { { .source_id = "u" },
-                                  { .source_id = "u" },
-                                  { .source_id = "v" } };
+    struct hf_work_spec same_unit[] = { { .source_id = "u" },
+                                        { .source_id = "u" },
+                                        { .source_id = "v" } };
     const struct hf_answer *answer = kit_create_many(AT(t), same_unit, 3, 0);
     CODE(0, t->code);
     EQ(3, count_of(answer));
@@ -118,7 +118,7 @@ test_case(r08_one_row_per_inbound_unit)
 }
 
 /* What a driver that writes many rows at once might mix up, drop or quote wrongly. */
-static void check_many(struct hf_conform *t, struct hf_new *news, size_t n)
+static void check_many(struct hf_conform *t, struct hf_work_spec *news, size_t n)
 {
     const struct hf_answer *answer = kit_create_many(AT(t), news, n, HF_BRIEF);
     CODE(0, t->code);
@@ -140,7 +140,7 @@ static void check_many(struct hf_conform *t, struct hf_new *news, size_t n)
 
 test_case(many_units_of_one_call_keep_their_own)
 {
-    struct hf_new alike[] = {
+    struct hf_work_spec alike[] = {
         { .source_id = "plain", .kind = "k" },
         { .source_id = "a \"quoted\" \\ name",
           .kind = "k",
@@ -152,7 +152,7 @@ test_case(many_units_of_one_call_keep_their_own)
           .payload = "{}" },
         { .source_id = "at", .kind = "k", .payload_ref = "blob:'x'" },
     };
-    struct hf_new mixed[] = {
+    struct hf_work_spec mixed[] = {
         { .source_id = "m1", .kind = "k", .payload = "[1]" },
         { .source_id = "m2", .kind = "other", .ref = "\\\"" },
         { .source_id = "m3", .kind = "k", .source_run_id = "{}", .idempotency_key = "j" },
@@ -160,8 +160,8 @@ test_case(many_units_of_one_call_keep_their_own)
     check_many(t, alike, sizeof alike / sizeof alike[0]);
     check_many(t, mixed, sizeof mixed / sizeof mixed[0]);
     /* A stored one keeps out only itself. */
-    struct hf_new again[] = { { .source_id = "plain", .kind = "k" },
-                              { .source_id = "new", .kind = "k", .payload = "7" } };
+    struct hf_work_spec again[] = { { .source_id = "plain", .kind = "k" },
+                                    { .source_id = "new", .kind = "k", .payload = "7" } };
     const struct hf_answer *answer = kit_create_many(AT(t), again, 2, HF_BRIEF);
     CODE(0, t->code);
     TRUE(!item_of(answer, 0)->created);
@@ -179,12 +179,12 @@ test_case(many_alike_units_are_whole_whichever_of_them_stands)
     static const char *const payloads[] = { "1", "2", "3" };
     for (size_t round = 0; round < 4; round++) {
         const char *const *names = ids + 3 * round;
-        struct hf_new alike[3];
+        struct hf_work_spec alike[3];
         for (size_t i = 0; i < 3; i++)
-            alike[i] = (struct hf_new){ .source_id = names[i],
-                                        .kind = "k",
-                                        .idempotency_key = names[i],
-                                        .payload = payloads[i] };
+            alike[i] = (struct hf_work_spec){ .source_id = names[i],
+                                              .kind = "k",
+                                              .idempotency_key = names[i],
+                                              .payload = payloads[i] };
         if (round < 3)
             create(.source_id = names[round], .kind = "k",
                    .idempotency_key = names[round], .payload = payloads[round]);
@@ -260,9 +260,9 @@ test_case(t11_dedup_key_admits_one_live_row)
 
 test_case(dedup_holds_inside_one_batch)
 {
-    struct hf_new batch[] = { { .dedup_key = "d" },
-                              { .dedup_key = "d" },
-                              { .dedup_key = "e" } };
+    struct hf_work_spec batch[] = { { .dedup_key = "d" },
+                                    { .dedup_key = "d" },
+                                    { .dedup_key = "e" } };
     const struct hf_answer *answer = kit_create_many(AT(t), batch, 3, 0);
     CODE(0, t->code);
     TRUE(item_of(answer, 0)->created);
@@ -396,7 +396,7 @@ test_case(r70_events_name_their_actor)
 
 test_case(create_answers_each_item_of_a_batch)
 {
-    struct hf_new batch[] = {
+    struct hf_work_spec batch[] = {
         { .source_id = "a" },
         { .source_id = "a", .payload = "1" },
         { .source_id = "b" },
@@ -413,14 +413,14 @@ test_case(create_all_or_none_refuses_the_whole_batch)
 {
     create(.source_id = "a");
     const char *before = picture();
-    struct hf_new batch[] = {
+    struct hf_work_spec batch[] = {
         { .source_id = "x" },
         { .source_id = "a", .payload = "1" },
     };
     kit_create_many(AT(t), batch, 2, HF_ALL_OR_NONE);
     CODE(HF_ECONFLICT, t->code);
     UNCHANGED(before);
-    struct hf_new good[] = { { .source_id = "x" }, { .source_id = "y" } };
+    struct hf_work_spec good[] = { { .source_id = "x" }, { .source_id = "y" } };
     kit_create_many(AT(t), good, 2, HF_ALL_OR_NONE);
     CODE(0, t->code);
     EQ(3, open_rows(t));

@@ -279,7 +279,7 @@ struct logged {
     char detail[3][64];
 };
 
-static void keep_entry(void *user, const struct hf_log_entry *entry)
+static void keep_entry(void *user, const struct hf_store_log_entry *entry)
 {
     struct logged *logged = user;
     if (logged->count < 3) {

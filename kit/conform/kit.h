@@ -7,7 +7,7 @@
 #ifndef HF_CONFORM_KIT_H
 #define HF_CONFORM_KIT_H
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/sys/conformance.h>
 
 #include "conform/cases.h"
@@ -111,9 +111,10 @@ void kit_keep(struct hf_conform *t, void *at, kit_drop *drop);
 
 /* Each returns one item (never NULL): of a refused call one that carries its code.
  * Source, source id and sizes are filled in where the request leaves them out. */
-const struct hf_item *kit_create(struct hf_conform *t, struct hf_new request);
-const struct hf_answer *kit_create_many(struct hf_conform *t, struct hf_new *requests,
-                                        size_t n, unsigned flags);
+const struct hf_item *kit_create(struct hf_conform *t, struct hf_work_spec request);
+const struct hf_answer *kit_create_many(struct hf_conform *t,
+                                        struct hf_work_spec *requests, size_t n,
+                                        unsigned flags);
 const struct hf_answer *kit_claim(struct hf_conform *t, struct hf_claim claim);
 const struct hf_item *kit_claim_one(struct hf_conform *t, struct hf_claim claim);
 const struct hf_item *kit_change(struct hf_conform *t, struct hf_change change);
@@ -122,7 +123,7 @@ const struct hf_answer *kit_change_many(struct hf_conform *t, struct hf_change *
 const struct hf_answer *kit_renew_all(struct hf_conform *t, struct hf_renew_all renew);
 const struct hf_answer *kit_list(struct hf_conform *t, struct hf_filter filter);
 /* Create and claim by id, as alice's first boot. */
-struct held kit_running(struct hf_conform *t, struct hf_new request);
+struct held kit_running(struct hf_conform *t, struct hf_work_spec request);
 struct hf_sweep_report kit_sweep(struct hf_conform *t);
 struct hf_stats kit_stats(struct hf_conform *t);
 int64_t kit_prune(struct hf_conform *t, hf_ms older_than_ms, size_t limit);
@@ -140,14 +141,14 @@ const struct hf_events *kit_events(struct hf_conform *t, const char *id);
 size_t count_of(const struct hf_answer *answer);
 const struct hf_item *item_of(const struct hf_answer *answer, size_t i);
 
-#define create(...) kit_create(AT(t), (struct hf_new){ __VA_ARGS__ })
+#define create(...) kit_create(AT(t), (struct hf_work_spec){ __VA_ARGS__ })
 #define new_id(...) (create(__VA_ARGS__)->work.work_id)
 #define claim(...) kit_claim_one(AT(t), (struct hf_claim){ __VA_ARGS__ })
 #define claim_many(...) kit_claim(AT(t), (struct hf_claim){ __VA_ARGS__ })
 #define change(...) kit_change(AT(t), (struct hf_change){ __VA_ARGS__ })
 #define renew_all(...) kit_renew_all(AT(t), (struct hf_renew_all){ __VA_ARGS__ })
 #define list(...) kit_list(AT(t), (struct hf_filter){ __VA_ARGS__ })
-#define running(...) kit_running(AT(t), (struct hf_new){ __VA_ARGS__ })
+#define running(...) kit_running(AT(t), (struct hf_work_spec){ __VA_ARGS__ })
 #define sweep() kit_sweep(AT(t))
 #define stats() kit_stats(AT(t))
 #define prune(age, limit) kit_prune(AT(t), (age), (limit))

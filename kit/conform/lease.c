@@ -226,11 +226,11 @@ struct check_at {
 };
 
 static void see_check_at(void *user, const struct hf_work *work, const char *settled_verb,
-                         hf_ms lease_check_at, int64_t lease_store)
+                         hf_ms lease_check_at, int64_t lease_incarnation)
 {
     (void)work;
     (void)settled_verb;
-    (void)lease_store;
+    (void)lease_incarnation;
     ((struct check_at *)user)->found = lease_check_at;
 }
 

@@ -288,10 +288,10 @@ test_case(a_call_that_succeeds_leaves_err_untouched)
     hf_answer_free(answer);
 
     CODE(0, create(.source_id = "once")->code);
-    struct hf_new again = { .size = sizeof(again),
-                            .source = HF_SOURCE_MANUAL,
-                            .source_id = "once",
-                            .priority = -1 };
+    struct hf_work_spec again = { .size = sizeof(again),
+                                  .source = HF_SOURCE_MANUAL,
+                                  .source_id = "once",
+                                  .priority = -1 };
     CODE(0, hf_work_create(t->store, &t->who, &again, 1, HF_ALL_OR_NONE, &answer, &err));
     EQ(1, err.code);
     SAME("mine", err.field);
@@ -303,10 +303,10 @@ test_case(a_call_that_succeeds_leaves_err_untouched)
 static int sized_call(struct hf_conform *t, int which, int64_t more)
 {
     struct hf_caller who = { .size = sizeof(who) };
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = "sized",
-                              .priority = -1 };
+    struct hf_work_spec request = { .size = sizeof(request),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .source_id = "sized",
+                                    .priority = -1 };
     struct hf_claim claim = { .size = sizeof(claim), .owner = "alice" };
     struct hf_change change = { .size = sizeof(change),
                                 .verb = HF_VERB_CANCEL,

@@ -174,7 +174,7 @@ test_case(limit_numbers)
 test_case(limit_batch)
 {
     size_t most = (size_t)HF_MAX_BATCH;
-    struct hf_new *news = kit_memory(t, (most + 1) * sizeof(*news));
+    struct hf_work_spec *news = kit_memory(t, (most + 1) * sizeof(*news));
     struct hf_change *changes = kit_memory(t, (most + 1) * sizeof(*changes));
     if (!news || !changes)
         return;

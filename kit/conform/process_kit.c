@@ -12,8 +12,8 @@ static void drop_processes(void *at)
     hf_processes_free(at);
 }
 
-const struct hf_item *kit_register(struct hf_conform *t, struct hf_process_new wanted,
-                                   struct hf_new unit)
+const struct hf_item *kit_register(struct hf_conform *t, struct hf_process_spec wanted,
+                                   struct hf_work_spec unit)
 {
     static const struct hf_item none;
     struct hf_answer *answer = NULL;
@@ -41,8 +41,8 @@ const struct hf_item *kit_register(struct hf_conform *t, struct hf_process_new w
 /* One of this disposition, all other fields left out. */
 const char *kit_process_of(struct hf_conform *t, enum hf_disposition disposition)
 {
-    return kit_register(t, (struct hf_process_new){ 0 },
-                        (struct hf_new){ .disposition = disposition })
+    return kit_register(t, (struct hf_process_spec){ 0 },
+                        (struct hf_work_spec){ .disposition = disposition })
         ->work.work_id;
 }
 
@@ -97,8 +97,8 @@ void kit_refold(struct hf_conform *t, const char *id)
     if (code)
         return;
     kit_text(t, "the record from its events", stored, folded);
-    hf_text_free(t->store, stored);
-    hf_text_free(t->store, folded);
+    hf_store_text_free(t->store, stored);
+    hf_store_text_free(t->store, folded);
 }
 
 struct held kit_taken(struct hf_conform *t, const char *id, const char *owner,

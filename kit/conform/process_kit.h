@@ -5,8 +5,8 @@
 #include "conform/kit.h"
 
 /* Register one; source, kind and sizes are filled in where they are left out. */
-const struct hf_item *kit_register(struct hf_conform *t, struct hf_process_new wanted,
-                                   struct hf_new unit);
+const struct hf_item *kit_register(struct hf_conform *t, struct hf_process_spec wanted,
+                                   struct hf_work_spec unit);
 /* One of this disposition, all other fields left out: its id. */
 const char *kit_process_of(struct hf_conform *t, enum hf_disposition disposition);
 /* NULL where the call failed (t->code). */
@@ -26,7 +26,8 @@ struct held kit_taken(struct hf_conform *t, const char *id, const char *owner,
 size_t kit_wakes(struct hf_conform *t, const char *session, enum hf_status status);
 
 #define registered(unit, ...)                                                            \
-    kit_register(AT(t), (struct hf_process_new){ __VA_ARGS__ }, (struct hf_new)unit)
+    kit_register(AT(t), (struct hf_process_spec){ __VA_ARGS__ },                         \
+                 (struct hf_work_spec)unit)
 #define UNIT(...)                                                                        \
     {                                                                                    \
         __VA_ARGS__                                                                      \

@@ -448,13 +448,13 @@ test_case(prune_keeps_chains)
 }
 
 static void see_no_row(void *user, const struct hf_work *work, const char *settled_verb,
-                       hf_ms check_at, int64_t lease_store)
+                       hf_ms check_at, int64_t lease_incarnation)
 {
     (void)user;
     (void)work;
     (void)settled_verb;
     (void)check_at;
-    (void)lease_store;
+    (void)lease_incarnation;
 }
 
 static void see_newest(void *user, const struct hf_event *event)

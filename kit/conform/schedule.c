@@ -33,7 +33,7 @@ static const struct hf_schedule *kept(struct hf_conform *t, struct hf_schedules 
 }
 
 static const struct hf_schedule *kit_add(struct hf_conform *t,
-                                         struct hf_schedule_new wanted)
+                                         struct hf_schedule_spec wanted)
 {
     struct hf_schedules *made = NULL;
     wanted.size = sizeof(wanted);
@@ -47,7 +47,7 @@ static const struct hf_schedule *kit_add(struct hf_conform *t,
 }
 
 static const struct hf_schedule *kit_update(struct hf_conform *t, int64_t revision,
-                                            struct hf_schedule_new wanted)
+                                            struct hf_schedule_spec wanted)
 {
     struct hf_schedules *made = NULL;
     wanted.size = sizeof(wanted);
@@ -123,9 +123,9 @@ static const struct hf_schedule_skip *kit_skip(struct hf_conform *t, size_t i)
     return skip ? skip : &none;
 }
 
-#define add(...) kit_add(AT(t), (struct hf_schedule_new){ __VA_ARGS__ })
+#define add(...) kit_add(AT(t), (struct hf_schedule_spec){ __VA_ARGS__ })
 #define update(revision, ...)                                                            \
-    kit_update(AT(t), (revision), (struct hf_schedule_new){ __VA_ARGS__ })
+    kit_update(AT(t), (revision), (struct hf_schedule_spec){ __VA_ARGS__ })
 #define look(name) kit_look(AT(t), (name))
 #define pause_at(revision) kit_switch(AT(t), false, (revision))
 #define resume_at(revision) kit_switch(AT(t), true, (revision))
@@ -414,7 +414,7 @@ test_case(replace_makes_the_newest_of_many_due_slots)
     SAME(NULL, skipped(0)->work_id);
 }
 
-test_case(a_unit_that_is_triggered_replaces_too)
+test_case(a_unit_that_is_run_now_replaces_too)
 {
     add(.cron = "@yearly", .overlap = HF_OVERLAP_REPLACE);
     const char *first = trigger()->work.work_id;
@@ -889,7 +889,7 @@ test_case(schedules_of_all_tenants_are_listed_where_none_is_named)
 test_case(t38_bad_schedules_are_refused_by_field_and_write_nothing)
 {
     static const struct {
-        struct hf_schedule_new wanted;
+        struct hf_schedule_spec wanted;
         int code;
         const char *field;
     } bad[] = {

@@ -28,7 +28,7 @@ static const struct hf_session *first(const struct hf_session_answer *answer)
 }
 
 const struct hf_session_answer *kit_new_session(struct hf_conform *t,
-                                                struct hf_session_new request)
+                                                struct hf_session_spec request)
 {
     struct hf_session_answer *answer = NULL;
     request.size = sizeof(request);

@@ -19,8 +19,8 @@ struct talk {
 };
 
 const struct hf_session_answer *kit_new_session(struct hf_conform *t,
-                                                struct hf_session_new request);
-#define new_session(...) kit_new_session(AT(t), (struct hf_session_new){ __VA_ARGS__ })
+                                                struct hf_session_spec request);
+#define new_session(...) kit_new_session(AT(t), (struct hf_session_spec){ __VA_ARGS__ })
 
 /* The JSON of a user's message with this text. */
 const char *kit_message(struct hf_conform *t, const char *text);

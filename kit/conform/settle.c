@@ -413,8 +413,8 @@ test_case(close_outs_of_plain_rows_and_rows_of_lanes_and_limits_go_together)
     struct held held[12];
     const char *next[12] = { NULL };
     struct hf_change batch[12];
-    struct hf_quota four = { .size = sizeof four, .name = "key:acme", .max_running = 4 };
-    CODE(0, hf_quota_set(t->store, &t->who, &four, NULL));
+    struct hf_limit four = { .size = sizeof four, .name = "key:acme", .max_running = 4 };
+    CODE(0, hf_limit_set(t->store, &t->who, &four, NULL));
     for (int i = 0; i < 12; i++) {
         const char *lane = i % 3 == 1 ? lanes[i / 3] : NULL;
         const char *key = i % 3 == 2 ? "acme" : NULL;

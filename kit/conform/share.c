@@ -2,14 +2,14 @@
 
 #include "conform/kit.h"
 
-static void set_limit(struct hf_conform *t, struct hf_quota quota)
+static void set_limit(struct hf_conform *t, struct hf_limit limit)
 {
-    quota.size = sizeof quota;
+    limit.size = sizeof limit;
     if (t->failed)
         return;
-    t->code = kit_called(t, hf_quota_set(t->store, &t->who, &quota, kit_err(t)));
+    t->code = kit_called(t, hf_limit_set(t->store, &t->who, &limit, kit_err(t)));
 }
-#define limit(...) set_limit(AT(t), (struct hf_quota){ __VA_ARGS__ })
+#define limit(...) set_limit(AT(t), (struct hf_limit){ __VA_ARGS__ })
 
 /* How many of a queue can be claimed now. */
 static size_t take_all(struct hf_conform *t, const char *owner)

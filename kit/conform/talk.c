@@ -459,8 +459,8 @@ test_case(session_wakes_are_inputs_and_begin_turns_in_order)
 {
     kit_session(t, "s");
     const char *one = send_id("s", "one");
-    struct hf_process_new process = { .identity_kind = "p", .wake_session = "s" };
-    struct hf_new unit = { .disposition = HF_DISPOSITION_RERUNNABLE };
+    struct hf_process_spec process = { .identity_kind = "p", .wake_session = "s" };
+    struct hf_work_spec unit = { .disposition = HF_DISPOSITION_RERUNNABLE };
     const char *job = kit_register(AT(t), process, unit)->work.work_id;
     cancel(job); /* its end wakes the session */
     EQ(2, inputs("s")->input_count);
@@ -487,8 +487,8 @@ test_case(session_a_wake_while_it_is_held_is_seen_by_the_release)
 {
     kit_session(t, "s");
     struct talk talk = open_id("s");
-    struct hf_process_new process = { .identity_kind = "p", .wake_session = "s" };
-    struct hf_new unit = { .disposition = HF_DISPOSITION_RERUNNABLE };
+    struct hf_process_spec process = { .identity_kind = "p", .wake_session = "s" };
+    struct hf_work_spec unit = { .disposition = HF_DISPOSITION_RERUNNABLE };
     cancel(kit_register(AT(t), process, unit)->work.work_id);
     EQ(0, open_any().answer->session_count);
     CODE(0, release(&talk));

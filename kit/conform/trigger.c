@@ -25,7 +25,7 @@ static const struct hf_subscription *kept(struct hf_conform *t,
     return one ? one : &none;
 }
 
-static struct hf_subscription_new filled(struct hf_subscription_new wanted)
+static struct hf_subscription_spec filled(struct hf_subscription_spec wanted)
 {
     wanted.size = sizeof(wanted);
     wanted.key = wanted.key ? wanted.key : "k";
@@ -36,7 +36,7 @@ static struct hf_subscription_new filled(struct hf_subscription_new wanted)
 }
 
 static const struct hf_subscription *kit_subscribe(struct hf_conform *t,
-                                                   struct hf_subscription_new wanted)
+                                                   struct hf_subscription_spec wanted)
 {
     struct hf_subscriptions *found = NULL;
     if (t->failed)
@@ -48,7 +48,7 @@ static const struct hf_subscription *kit_subscribe(struct hf_conform *t,
 }
 
 static const struct hf_subscription *kit_update(struct hf_conform *t, int64_t revision,
-                                                struct hf_subscription_new wanted)
+                                                struct hf_subscription_spec wanted)
 {
     struct hf_subscriptions *found = NULL;
     if (t->failed)
@@ -85,7 +85,7 @@ static const struct hf_subscription *kit_look(struct hf_conform *t, const char *
 }
 
 static const struct hf_emission *kit_emit(struct hf_conform *t,
-                                          struct hf_occurrence_new occurrence)
+                                          struct hf_occurrence_spec occurrence)
 {
     struct hf_emission *emission = NULL;
     occurrence.size = sizeof(occurrence);
@@ -128,15 +128,15 @@ static size_t granted(struct hf_conform *t, const char *session_id, const char *
     return count;
 }
 
-#define subscribe(...) kit_subscribe(AT(t), (struct hf_subscription_new){ __VA_ARGS__ })
+#define subscribe(...) kit_subscribe(AT(t), (struct hf_subscription_spec){ __VA_ARGS__ })
 #define update(revision, ...)                                                            \
-    kit_update(AT(t), (revision), (struct hf_subscription_new){ __VA_ARGS__ })
+    kit_update(AT(t), (revision), (struct hf_subscription_spec){ __VA_ARGS__ })
 #define enable(revision) kit_alter(AT(t), HF_TRIGGER_ENABLE, (revision))
 #define disable(revision) kit_alter(AT(t), HF_TRIGGER_DISABLE, (revision))
 #define remove_it(revision) kit_alter(AT(t), HF_TRIGGER_REMOVE, (revision))
 #define revive(revision) kit_alter(AT(t), HF_TRIGGER_REVIVE, (revision))
 #define look(key) kit_look(AT(t), (key))
-#define emit(...) kit_emit(AT(t), (struct hf_occurrence_new){ __VA_ARGS__ })
+#define emit(...) kit_emit(AT(t), (struct hf_occurrence_spec){ __VA_ARGS__ })
 
 static int64_t all_units(struct hf_conform *t)
 {
@@ -548,7 +548,7 @@ test_case(subscriptions_of_all_tenants_are_listed_where_none_is_named)
 test_case(bad_subscriptions_and_occurrences_are_refused_by_field)
 {
     static const struct {
-        struct hf_subscription_new wanted;
+        struct hf_subscription_spec wanted;
         const char *field;
     } bad[] = {
         { { .key = "" }, "key" },

@@ -59,7 +59,7 @@ const struct hf_item *item_of(const struct hf_answer *answer, size_t i)
     return item ? item : &none;
 }
 
-static void complete_new(struct hf_conform *t, struct hf_new *request)
+static void complete_new(struct hf_conform *t, struct hf_work_spec *request)
 {
     request->size = sizeof(*request);
     t->made++;
@@ -73,8 +73,9 @@ static void complete_new(struct hf_conform *t, struct hf_new *request)
         request->priority = 0;
 }
 
-const struct hf_answer *kit_create_many(struct hf_conform *t, struct hf_new *requests,
-                                        size_t n, unsigned flags)
+const struct hf_answer *kit_create_many(struct hf_conform *t,
+                                        struct hf_work_spec *requests, size_t n,
+                                        unsigned flags)
 {
     struct hf_answer *answer = NULL;
     for (size_t i = 0; i < n; i++)
@@ -86,7 +87,7 @@ const struct hf_answer *kit_create_many(struct hf_conform *t, struct hf_new *req
     return kept(t, answer);
 }
 
-const struct hf_item *kit_create(struct hf_conform *t, struct hf_new request)
+const struct hf_item *kit_create(struct hf_conform *t, struct hf_work_spec request)
 {
     return only(t, kit_create_many(t, &request, 1, 0));
 }
@@ -153,7 +154,7 @@ const struct hf_answer *kit_list(struct hf_conform *t, struct hf_filter filter)
     return kept(t, answer);
 }
 
-struct held kit_running(struct hf_conform *t, struct hf_new request)
+struct held kit_running(struct hf_conform *t, struct hf_work_spec request)
 {
     const struct hf_item *made = kit_create(t, request);
     kit_code(t, "create", 0, made->code);
@@ -287,9 +288,9 @@ const struct hf_event *kit_last_change(struct hf_conform *t, const char *id)
 const char *kit_session(struct hf_conform *t, const char *session_id)
 {
     struct hf_session_answer *made = NULL;
-    struct hf_session_new request = { .size = sizeof(request),
-                                      .session_id = session_id,
-                                      .agent = "a" };
+    struct hf_session_spec request = { .size = sizeof(request),
+                                       .session_id = session_id,
+                                       .agent = "a" };
     if (!t->failed)
         t->code = kit_called(
             t, hf_session_create(t->store, &t->who, &request, &made, kit_err(t)));

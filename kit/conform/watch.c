@@ -157,7 +157,7 @@ test_case(attention_shows_other_waits_past_half_of_their_time)
 
 /* A turn that is put away over one wait; its talk. */
 static struct talk asking_turn(struct hf_conform *t, const char *session_id,
-                               struct hf_wait_new wait)
+                               struct hf_wait_spec wait)
 {
     new_session(.session_id = session_id, .agent = "a");
     send(session_id, NULL, "go");
@@ -170,7 +170,7 @@ static struct talk asking_turn(struct hf_conform *t, const char *session_id,
     CODE(0, kit_store_step(t, &talk, step));
     return talk;
 }
-#define asking(id, ...) asking_turn(AT(t), (id), (struct hf_wait_new){ __VA_ARGS__ })
+#define asking(id, ...) asking_turn(AT(t), (id), (struct hf_wait_spec){ __VA_ARGS__ })
 
 test_case(attention_shows_what_a_turn_asks_at_once)
 {
@@ -398,10 +398,10 @@ test_case(attention_finds_units_that_no_worker_claims)
 
 test_case(attention_finds_a_limit_whose_holders_are_all_silent)
 {
-    struct hf_quota quota = { .size = sizeof(quota),
+    struct hf_limit limit = { .size = sizeof(limit),
                               .name = "kind:slow",
                               .max_running = 1 };
-    CODE(0, kit_called(t, hf_quota_set(t->store, &t->who, &quota, kit_err(t))));
+    CODE(0, kit_called(t, hf_limit_set(t->store, &t->who, &limit, kit_err(t))));
     running(.kind = "slow", .disposition = HF_DISPOSITION_OWNER_BOUND);
     create(.kind = "slow");
     EQ(0, attention()->count);

@@ -115,7 +115,7 @@ static void put_i64(struct text *text, const char *name, int64_t value)
     X(updated_at)
 
 static void picture_row(void *user, const struct hf_work *work, const char *settled_verb,
-                        hf_ms lease_check_at, int64_t lease_store)
+                        hf_ms lease_check_at, int64_t lease_incarnation)
 {
     struct text *text = user;
     put(text, "row");
@@ -127,7 +127,7 @@ static void picture_row(void *user, const struct hf_work *work, const char *sett
 #undef X
     put_text(text, "settled_verb", settled_verb);
     put_i64(text, "lease_check_at", lease_check_at);
-    put_i64(text, "lease_store", lease_store);
+    put_i64(text, "lease_incarnation", lease_incarnation);
     put(text, "\n");
 }
 
@@ -284,7 +284,7 @@ static void fold_event(void *user, const struct hf_event *event)
 }
 
 static void fold_row(void *user, const struct hf_work *work, const char *settled_verb,
-                     hf_ms lease_check_at, int64_t lease_store)
+                     hf_ms lease_check_at, int64_t lease_incarnation)
 {
     struct fold *fold = user;
     struct hf_conform *t = fold->t;
@@ -306,7 +306,7 @@ static void fold_row(void *user, const struct hf_work *work, const char *settled
         kit_fail(t, "%s: %s, lease_expires_at %lld", work->work_id, work->status,
                  (long long)work->lease_expires_at);
     if (leased && (!work->owner || work->lease_fence < 1 || work->lease_ttl_ms == 0 ||
-                   lease_check_at == 0 || lease_store < 1))
+                   lease_check_at == 0 || lease_incarnation < 1))
         kit_fail(t, "%s: runs without a whole lease", work->work_id);
     if (!leased && lease_check_at)
         kit_fail(t, "%s: %s, but a lease is looked at", work->work_id, work->status);

@@ -104,11 +104,11 @@ struct names {
 };
 
 static void fill_new(const struct hf_sim *sim, int unit, struct names *names, size_t i,
-                     struct hf_new *new)
+                     struct hf_work_spec *new)
 {
     const struct sim_unit *u = &sim->units[unit];
     sim_format(names->source[i], SIM_NAME, "u%d", unit);
-    *new = (struct hf_new){
+    *new = (struct hf_work_spec){
         .size = sizeof(*new),
         .source = HF_SOURCE_MANUAL,
         .source_id = names->source[i],
@@ -141,7 +141,7 @@ static int call_create(struct hf_sim *sim, struct hf_store *store,
                        const struct sim_op *op, struct names *names,
                        struct hf_answer **ret_answer)
 {
-    struct hf_new news[4];
+    struct hf_work_spec news[4];
     struct hf_caller who = { .size = sizeof(who), .actor_kind = "worker" };
     for (size_t i = 0; i < op->count; i++)
         fill_new(sim, op->units[i], names, i, &news[i]);
@@ -154,7 +154,7 @@ static int call_register(struct hf_sim *sim, struct hf_store *store,
                          const struct sim_op *op, struct hf_answer **ret_answer)
 {
     struct names names;
-    struct hf_new work;
+    struct hf_work_spec work;
     fill_new(sim, op->units[0], &names, 0, &work);
     return sim_register_call(sim, store, op, &work, ret_answer);
 }
@@ -274,9 +274,9 @@ static int take_session(struct hf_store *store, const struct hf_lease_claim *cla
                         struct hf_lease_info *ret_info)
 {
     struct hf_session_answer *made = NULL;
-    struct hf_session_new wanted = { .size = sizeof(wanted),
-                                     .session_id = claim->key,
-                                     .agent = "sim" };
+    struct hf_session_spec wanted = { .size = sizeof(wanted),
+                                      .session_id = claim->key,
+                                      .agent = "sim" };
     int rc = hf_lease_take(store, claim, ret_info, NULL);
     if (rc != HF_ENOTFOUND)
         return rc;

@@ -33,13 +33,13 @@ static const struct {
                    0 },
 };
 
-static struct hf_schedule_new definition(int i)
+static struct hf_schedule_spec definition(int i)
 {
-    struct hf_schedule_new new = { .size = sizeof(new),
-                                   .kind = "plain",
-                                   .zone = "Europe/Berlin",
-                                   .priority = -1,
-                                   .max_attempts = 5 };
+    struct hf_schedule_spec new = { .size = sizeof(new),
+                                    .kind = "plain",
+                                    .zone = "Europe/Berlin",
+                                    .priority = -1,
+                                    .max_attempts = 5 };
     new.name = schedules[i].name;
     new.every_ms = schedules[i].every_ms;
     new.cron = schedules[i].cron;
@@ -65,7 +65,7 @@ int sim_cron_start(struct hf_sim *sim, struct hf_err *err)
     int rc = 0;
     for (int i = 0; rc == 0 && i < SIM_SCHEDULES && sim_has_cron(sim); i++) {
         struct hf_schedules *made = NULL;
-        struct hf_schedule_new new = definition(i);
+        struct hf_schedule_spec new = definition(i);
         rc = hf_schedule_add(sim->handles[0], NULL, &new, &made, err);
         if (rc == 0)
             hf_schedules_free(made);

@@ -277,7 +277,7 @@ struct sim_shadow {
     hf_ms deadline_at, was_deadline_at;
     hf_ms next_retry_at, was_next_retry_at;
     hf_ms due_at;
-    int64_t lease_store, was_lease_store;
+    int64_t lease_incarnation, was_lease_incarnation;
     bool gate_of_limit;
     bool owned, leased, gated, waiting_lane, held, was_abandon_asked, abandon_asked,
         bound;
@@ -520,7 +520,7 @@ int sim_schedule_of(const char *name);                    /* + 1; 0: none of our
 void sim_limits_plan(struct hf_sim *sim);
 int sim_limits_start(struct hf_sim *sim, struct hf_err *err);
 /* The keys of a unit of this workload. */
-void sim_limits_fill(const struct sim_unit *unit, struct hf_new *new);
+void sim_limits_fill(const struct sim_unit *unit, struct hf_work_spec *new);
 int sim_limits_call(struct hf_store *store, const struct sim_op *op);
 int sim_job_call(struct hf_store *store, const struct sim_op *op, const char *actor,
                  struct hf_answer **ret_answer);
@@ -546,7 +546,7 @@ bool sim_triggers_ended(const struct hf_sim *sim);
 
 /* processes.c: where the store has them. */
 int sim_register_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,
-                      const struct hf_new *work, struct hf_answer **ret_answer);
+                      const struct hf_work_spec *work, struct hf_answer **ret_answer);
 /* What a sweep that is over must not have left as it is, by the row's disposition. */
 void sim_judge_verdict(struct hf_sim *sim, const struct sim_shadow *s);
 

@@ -384,13 +384,13 @@ static void judge_created(struct hf_sim *sim, const struct sim_op *op,
                         hf_err_wire(told->code));
             continue;
         }
-        bool enrols = op->kind == SIM_OP_REGISTER;
+        bool registers = op->kind == SIM_OP_REGISTER;
         if (!told->created)
-            sim_mark(sim, enrols ? HF_SIM_MARK_REGISTER_REPEATED
-                                 : HF_SIM_MARK_CREATE_REPEATED);
-        else if (enrols)
+            sim_mark(sim, registers ? HF_SIM_MARK_REGISTER_REPEATED
+                                    : HF_SIM_MARK_CREATE_REPEATED);
+        else if (registers)
             sim_mark(sim, HF_SIM_MARK_REGISTERED);
-        if (enrols && told->created && op->name[0] && !told->token[0])
+        if (registers && told->created && op->name[0] && !told->token[0])
             sim_violate(sim, "process u%d was registered with a claim, and is not held",
                         op->units[i]);
         if (!told->id[0])

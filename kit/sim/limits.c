@@ -30,19 +30,19 @@ void sim_limits_plan(struct hf_sim *sim)
 int sim_limits_start(struct hf_sim *sim, struct hf_err *err)
 {
     const struct sim_limits *l = &sim->limits;
-    struct hf_quota cap = { .size = sizeof(cap), .name = CAP_NAME };
-    struct hf_quota rate = { .size = sizeof(rate), .name = RATE_NAME };
+    struct hf_limit cap = { .size = sizeof(cap), .name = CAP_NAME };
+    struct hf_limit rate = { .size = sizeof(rate), .name = RATE_NAME };
     if (!has(sim, HF_SIM_OF_LIMIT))
         return 0;
     cap.max_running = l->cap;
     rate.rate_count = l->rate_count;
     rate.rate_ms = l->rate_ms;
     rate.burst = l->burst;
-    int rc = hf_quota_set(sim->handles[0], NULL, &cap, err);
-    return rc ? rc : hf_quota_set(sim->handles[0], NULL, &rate, err);
+    int rc = hf_limit_set(sim->handles[0], NULL, &cap, err);
+    return rc ? rc : hf_limit_set(sim->handles[0], NULL, &rate, err);
 }
 
-void sim_limits_fill(const struct sim_unit *unit, struct hf_new *new)
+void sim_limits_fill(const struct sim_unit *unit, struct hf_work_spec *new)
 {
     if (unit->chain % 2)
         new->rate_key = "pace";
@@ -54,16 +54,16 @@ void sim_limits_fill(const struct sim_unit *unit, struct hf_new *new)
 
 int sim_limits_call(struct hf_store *store, const struct sim_op *op)
 {
-    struct hf_quota cap = { .size = sizeof(cap), .name = CAP_NAME };
+    struct hf_limit cap = { .size = sizeof(cap), .name = CAP_NAME };
     cap.max_running = op->limit;
-    return hf_quota_set(store, NULL, &cap, NULL);
+    return hf_limit_set(store, NULL, &cap, NULL);
 }
 
 int sim_job_call(struct hf_store *store, const struct sim_op *op, const char *actor,
                  struct hf_answer **ret_answer)
 {
     struct hf_caller who = { .size = sizeof(who), .actor_kind = "worker" };
-    struct hf_job_new job = { .size = sizeof(job), .kind = "plain", .priority = -1 };
+    struct hf_job_spec job = { .size = sizeof(job), .kind = "plain", .priority = -1 };
     who.actor = actor;
     job.dedup_key = job_keys[op->key];
     job.debounce_ms = op->span_ms;

@@ -55,7 +55,7 @@ static void before(struct sim_shadow *s)
     s->was_fence = s->fence;
     s->was_expires_at = s->expires_at;
     s->was_ttl_ms = s->ttl_ms;
-    s->was_lease_store = s->lease_store;
+    s->was_lease_incarnation = s->lease_incarnation;
     s->was_deadline_at = s->deadline_at;
     s->was_next_retry_at = s->next_retry_at;
     s->was_abandon_asked = s->abandon_asked;
@@ -160,7 +160,7 @@ static void on_row(void *user, const struct hf_work *work, const char *settled_v
         return; /* more rows than are watched */
     s->here = true;
     read_row(s, work);
-    s->lease_store = store;
+    s->lease_incarnation = store;
     if (s->unit < 0 && s->fresh)
         place_unit(sim, s, work->source_id);
     if (s->slot == 0 && s->fresh)

@@ -27,8 +27,8 @@ static bool may_move(const struct sim_shadow *s, const struct sim_did *did)
 {
     const struct sim_op *op = &did->op;
     if (op->kind == SIM_OP_MONITOR)
-        return !did->known ||
-               (qualifies(s, did) && (!did->store || s->was_lease_store == did->store));
+        return !did->known || (qualifies(s, did) &&
+                               (!did->store || s->was_lease_incarnation == did->store));
     if (op->kind == SIM_OP_CHANGE)
         return op->verb == HF_VERB_RENEW && op->fence == s->fence &&
                sim_same(op->id, s->id);
@@ -61,5 +61,5 @@ bool sim_spares(const struct hf_sim *sim, const struct sim_shadow *s)
 {
     const struct sim_did *did = &sim->window[0];
     return sim->window_count == 1 && did->op.kind == SIM_OP_MONITOR && did->known &&
-           did->code == 0 && s->was_lease_store == did->store && qualifies(s, did);
+           did->code == 0 && s->was_lease_incarnation == did->store && qualifies(s, did);
 }

@@ -4,9 +4,9 @@
 #include "sim/inside.h"
 
 int sim_register_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,
-                      const struct hf_new *work, struct hf_answer **ret_answer)
+                      const struct hf_work_spec *work, struct hf_answer **ret_answer)
 {
-    struct hf_process_new new = { .size = sizeof(new), .identity_kind = "sim" };
+    struct hf_process_spec new = { .size = sizeof(new), .identity_kind = "sim" };
     struct hf_caller who = { .size = sizeof(who), .actor_kind = "worker" };
     struct hf_claim claim = { .size = sizeof(claim), .limit = 1 };
     char owner[SIM_NAME];

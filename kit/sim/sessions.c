@@ -30,9 +30,9 @@ int sim_talks_start(struct hf_sim *sim, struct hf_err *err)
     int rc = 0;
     for (int i = 0; rc == 0 && sim_has_talks(sim) && i < SIM_TALKS; i++) {
         struct hf_session_answer *made = NULL;
-        struct hf_session_new new = { .size = sizeof(new),
-                                      .session_id = ids[i],
-                                      .agent = AGENT };
+        struct hf_session_spec new = { .size = sizeof(new),
+                                       .session_id = ids[i],
+                                       .agent = AGENT };
         rc = hf_session_create(sim->handles[0], NULL, &new, &made, err);
         if (rc == 0)
             hf_session_answer_free(made);

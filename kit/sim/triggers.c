@@ -12,13 +12,13 @@ bool sim_has_triggers(const struct hf_sim *sim)
            sim->handles[0]->methods->triggers;
 }
 
-static struct hf_subscription_new definition(int i)
+static struct hf_subscription_spec definition(int i)
 {
-    struct hf_subscription_new new = { .size = sizeof(new),
-                                       .source_type = "sim",
-                                       .source_key = "door",
-                                       .priority = -1,
-                                       .max_attempts = 5 };
+    struct hf_subscription_spec new = { .size = sizeof(new),
+                                        .source_type = "sim",
+                                        .source_key = "door",
+                                        .priority = -1,
+                                        .max_attempts = 5 };
     new.key = keys[i];
     new.kind = i == 1 ? "expire" : "plain";
     new.disposition = i == 1 ? HF_DISPOSITION_EXPIRE : HF_DISPOSITION_RERUNNABLE;
@@ -35,7 +35,7 @@ int sim_triggers_start(struct hf_sim *sim, struct hf_err *err)
     sim->turning = sim_one_in(&sim->dice, 2);
     for (int i = 0; rc == 0 && i < SIM_SUBSCRIPTIONS; i++) {
         struct hf_subscriptions *made = NULL;
-        struct hf_subscription_new new = definition(i);
+        struct hf_subscription_spec new = definition(i);
         rc = hf_trigger_subscribe(sim->handles[0], NULL, &new, &made, err);
         if (rc == 0)
             hf_subscriptions_free(made);
@@ -67,9 +67,9 @@ static void judge_revisions(struct hf_sim *sim, const struct sim_op *op,
 int sim_emit_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,
                   struct sim_answer *ret_answer)
 {
-    struct hf_occurrence_new new = { .size = sizeof(new),
-                                     .source_type = "sim",
-                                     .source_key = "door" };
+    struct hf_occurrence_spec new = { .size = sizeof(new),
+                                      .source_type = "sim",
+                                      .source_key = "door" };
     struct hf_emission *emission = NULL;
     char key[SIM_NAME];
     char payload[SIM_NAME];

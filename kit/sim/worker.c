@@ -221,7 +221,7 @@ static void work_on(struct hf_sim *sim, int actor, int hold)
 /* ---- acting ---------------------------------------------------------------------- */
 
 /* A process that it runs itself: registered and claimed in one. */
-static bool enrol(struct hf_sim *sim, struct sim_op *op)
+static bool register_one(struct hf_sim *sim, struct sim_op *op)
 {
     if (!(sim->workloads & (1u << HF_SIM_OF_PROCESS)) || !sim_one_in(&sim->dice, 3))
         return false;
@@ -248,7 +248,7 @@ static void claim(struct hf_sim *sim, int actor, int room)
     op.limit = 1 + (int)sim_roll(&sim->dice, (unsigned)room);
     op.ttl_ms = terms[sim_roll(&sim->dice, 4)];
     sim_format(op.name, sizeof(op.name), "n-%d-%d", actor, a->nonces++);
-    if (enrol(sim, &op)) {
+    if (register_one(sim, &op)) {
         a->claim = op;
         a->has_claim = true;
         sim_send(sim, &op);

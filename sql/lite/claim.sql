@@ -29,7 +29,7 @@
 -- fragment: claim_set
 UPDATE OR ROLLBACK work_state AS w
    SET status = 'running', status_reason = NULL, owner = $2, owner_incarnation = $3,
-       claim_group = $4, lease_fence = w.lease_fence + 1, lease_store = hf_incarnation(),
+       claim_group = $4, lease_fence = w.lease_fence + 1, lease_incarnation = hf_incarnation(),
        holder = $6, attempt_count = w.attempt_count + 1, started_at = hf_now(),
        first_started_at = coalesce(w.first_started_at, hf_now()), active_at = hf_now(),
        deadline_at = hf_now() + w.exec_timeout_ms, wake_at = hf_now() + w.exec_timeout_ms,

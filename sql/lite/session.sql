@@ -6,7 +6,7 @@
 UPDATE OR ROLLBACK work_state
    SET status = $5, status_reason = $6, settled_token = $7, settled_verb = 'close_out',
        finished_at = hf_now(), updated_at = hf_now(), owner = NULL, owner_incarnation = NULL,
-       claim_group = NULL, session_fence = NULL, lease_store = NULL, crashes = 0,
+       claim_group = NULL, session_fence = NULL, lease_incarnation = NULL, crashes = 0,
        crashed_at = NULL, revision = revision + 1, event_id = hf_next_id(),
        event_type = 'close_out', actor_kind = $8, actor = $9, message = NULL, note = $10,
        correlation_id = $11

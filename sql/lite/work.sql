@@ -30,7 +30,7 @@ UPDATE OR ROLLBACK work_state
        status_reason = (SELECT f.a6 FROM hf_args f LIMIT 1),
        error_class = (SELECT f.a7 FROM hf_args f LIMIT 1),
        result = (SELECT f.a8 FROM hf_args f LIMIT 1),
-       settled_token = format('hf1.%d.%d.%s', lease_store, lease_fence, claim_group),
+       settled_token = format('hf1.%d.%d.%s', lease_incarnation, lease_fence, claim_group),
        {settle_always}, event_id = hf_next_id(),
        event_type = 'close_out',
        actor_kind = (SELECT f.a10 FROM hf_args f LIMIT 1),
@@ -47,8 +47,8 @@ UPDATE OR ROLLBACK work_state
 UPDATE OR ROLLBACK work_state
    SET lease_expires_at = max(lease_expires_at, hf_lease_now() + coalesce($5, lease_ttl_ms))
  WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
-   AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
-   AND status = 'running' AND lease_store = hf_incarnation() AND lease_expires_at IS NOT NULL
+   AND claim_group = $4 AND lease_fence = $3 AND lease_incarnation = $2
+   AND status = 'running' AND lease_incarnation = hf_incarnation() AND lease_expires_at IS NOT NULL
 
 -- name: work_renew_all
 -- in: $1 owner, $2 incarnation or null, $3 longest time since its activity or null    out: seq

@@ -189,7 +189,7 @@ CREATE TABLE work_state (
     grace_ms          INTEGER,
     acked_at          INTEGER, -- a person has seen that it ended badly
     lease_ttl_ms      INT,
-    lease_store       INT,
+    lease_incarnation       INT,
     revision          INT NOT NULL DEFAULT 1,
     /*pg vouched           INT NOT NULL DEFAULT 0, -- see work_guard*/
     /*pg status            TEXT NOT NULL,*/
@@ -618,7 +618,7 @@ CREATE TABLE receipt (
 --   used      rows that are claimable or running
 --   reserved  of them those that are claimable and took a token of the rate
 --   level     of the bucket, in tokens times rate_ms, at level_at
---   granted   how many rows the last settling let go on
+--   granted   how many rows the last count let go on
 --   room      how many of the rows that were last made found a place at once
 CREATE TABLE work_limit (
     name        TEXT PRIMARY KEY,

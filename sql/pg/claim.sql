@@ -83,7 +83,7 @@ picked CROSS JOIN LATERAL (SELECT picked.*, coalesce($5::bigint, $11) AS ttl_ms,
 -- fragment: claim_set
 UPDATE work_state AS w
    SET status = 'running', status_reason = NULL, owner = $2, owner_incarnation = $3,
-       claim_group = $4, lease_fence = w.lease_fence + 1, lease_store = c.store,
+       claim_group = $4, lease_fence = w.lease_fence + 1, lease_incarnation = c.store,
        lease_ttl_ms = c.ttl_ms, grace_ms = c.grace_ms,
        lease_expires_at = c.lease_now + c.ttl_ms,
        lease_check_at = c.lease_now + c.ttl_ms

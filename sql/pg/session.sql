@@ -7,7 +7,7 @@ WITH moved AS (
     UPDATE work_state w
        SET status = a.a5, status_reason = a.a6, settled_token = a.a7, settled_verb = 'close_out',
            finished_at = hf_now(), updated_at = hf_now(), owner = NULL, owner_incarnation = NULL,
-           claim_group = NULL, session_fence = NULL, lease_store = NULL, crashes = 0,
+           claim_group = NULL, session_fence = NULL, lease_incarnation = NULL, crashes = 0,
            crashed_at = NULL, revision = revision + 1, log_xid = {log_place},
            vouched = vouched + 1
       FROM {turn_of_args}

@@ -30,7 +30,7 @@ UPDATE work_state
                                    hf_lease_now() + coalesce(a.a5, lease_ttl_ms))
   FROM (SELECT * FROM hf_args a ORDER BY a.a1) AS a JOIN work_spec s ON s.work_id = a.a1
  WHERE work_state.seq = s.seq AND claim_group = a.a4 AND lease_fence = a.a3
-   AND lease_store = a.a2 AND status = 'running' AND lease_store = hf_incarnation()
+   AND lease_incarnation = a.a2 AND status = 'running' AND lease_incarnation = hf_incarnation()
    AND lease_expires_at IS NOT NULL
 
 -- name: work_renew_all

@@ -1,7 +1,7 @@
 /* The provider for one HTTP endpoint: a codec over a transport. A call is one exchange. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/model.h>
 
 #include "agent/check.h"
@@ -30,7 +30,7 @@ struct waiting {
 };
 
 struct endpoint {
-    struct hf_provider base;
+    struct hf_provider handle;
     struct hf_arena arena; /* the endpoint is in it */
     struct hf_loop *loop;
     struct hf_transport *transport;
@@ -385,16 +385,16 @@ int hf_endpoint_new(struct hf_loop *loop, const struct hf_endpoint *given,
         hf_transport_free(transport);
         return rc;
     }
-    *endpoint = (struct endpoint){ .base = { &methods },
+    *endpoint = (struct endpoint){ .handle = { &methods },
                                    .arena = arena,
                                    .loop = loop,
                                    .transport = transport,
                                    .codec = codec };
     rc = fill(endpoint, given);
     if (rc) {
-        endpoint_free(&endpoint->base);
+        endpoint_free(&endpoint->handle);
         return hf_fail_plain(err, rc);
     }
-    *ret_provider = &endpoint->base;
+    *ret_provider = &endpoint->handle;
     return 0;
 }

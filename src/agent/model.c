@@ -1,7 +1,7 @@
 /* Model entries. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/model.h>
 
 #include "agent/check.h"

@@ -219,7 +219,7 @@ int hf_hmac_sha256(const uint8_t secret[HF_DIGEST_BYTES], const void *bytes, siz
     return mac && size == HF_DIGEST_BYTES ? 0 : HF_ENOMEM;
 }
 
-bool hf_secret_same(const void *a, const void *b, size_t len)
+bool hf_text_same_secret(const void *a, const void *b, size_t len)
 {
     return CRYPTO_memcmp(a, b, len) == 0;
 }

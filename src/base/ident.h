@@ -54,7 +54,7 @@ HF_MUST_USE int hf_sha256(const void *bytes, size_t len,
 HF_MUST_USE int hf_hmac_sha256(const uint8_t secret[HF_DIGEST_BYTES], const void *bytes,
                                size_t len, uint8_t ret_mac[HF_DIGEST_BYTES]);
 /* Whether two secrets are the same, in a time that does not depend on where they differ. */
-bool hf_secret_same(const void *a, const void *b, size_t len);
+bool hf_text_same_secret(const void *a, const void *b, size_t len);
 
 /* CRC-32C, for small self-checks. Start with seed 0; a result is the seed to go on with. */
 uint32_t hf_crc32c(uint32_t seed, const void *bytes, size_t len);

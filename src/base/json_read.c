@@ -16,7 +16,7 @@
 
 #include <jansson.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -378,7 +378,7 @@ int hf_json_parse(struct hf_span text, size_t max, const char *field,
     return rc ? rc : hf_json_read(text, hf_alloc_system(), field, ret_value, err);
 }
 
-/* A look first, which mostly settles it; the reader knows about keys for sure. */
+/* A look first, which mostly decides it; the reader knows about keys for sure. */
 static int check(struct hf_span text, int most, bool any_number, const char *field,
                  bool *foul, struct hf_err *err)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 
@@ -338,7 +338,7 @@ bool hf_same(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-bool hf_is_word(const char *text, size_t len)
+bool hf_text_is_word(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         char c = text[i];

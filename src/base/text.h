@@ -53,7 +53,7 @@ bool hf_same(const char *a, const char *b);
 int hf_text_order(const char *a, const char *b);
 
 /* A word as programs have names: letters, digits and _, and no digit first. */
-bool hf_is_word(const char *text, size_t len);
+bool hf_text_is_word(const char *text, size_t len);
 
 /* The place of a word in a list. False, and *ret_at as it was, if the list has it not. */
 bool hf_word_find(const char *const *words, unsigned count, const char *word,

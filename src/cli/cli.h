@@ -7,7 +7,7 @@
 #ifndef HF_CLI_CLI_H
 #define HF_CLI_CLI_H
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/run.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/conninfo.h"
 #include "base/json_get.h"
@@ -281,7 +281,7 @@ static int store_id(struct cli *cli, const char **ret_id)
     if (rc == 0 && !*ret_id)
         rc = hf_fail_plain(&cli->err, HF_ENOMEM);
     hf_json_free(all);
-    hf_text_free(cli->store, facts);
+    hf_store_text_free(cli->store, facts);
     return rc;
 }
 

@@ -28,7 +28,7 @@ static const struct cli_column limit_columns[] = {
 
 static void limit_cells(struct cli_table *table, const void *row)
 {
-    const struct hf_quota_state *state = row;
+    const struct hf_limit_state *state = row;
     char max[24], rate[24], per[24], used[24], waiting[24];
     const char *cells[] = { state->limit.name,
                             state->tenant[0] ? state->tenant : "-",
@@ -49,10 +49,10 @@ static const struct cli_column info_columns[] = {
 
 static void info_cells(struct cli_table *table, const void *row)
 {
-    const struct hf_limit_info *limit = row;
+    const struct hf_bound_info *bound = row;
     char value[24];
-    (void)snprintf(value, sizeof(value), "%lld", (long long)limit->value);
-    const char *cells[] = { limit->name, value, limit->unit, limit->what };
+    (void)snprintf(value, sizeof(value), "%lld", (long long)bound->value);
+    const char *cells[] = { bound->name, value, bound->unit, bound->what };
     cli_table_row(table, cells, 0, CLI_PLAIN);
 }
 
@@ -88,7 +88,7 @@ static int policy_detail(struct cli *cli, const struct op_row *row)
 
 static void log_line(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_log_entry *entry = row->at;
+    const struct hf_store_log_entry *entry = row->at;
     char when[25];
     cli_putf(cli, "%s  %-10s ", hf_time_text(entry->at, when), entry->what);
     cli_put_clean(cli, entry->detail ? entry->detail : "");
@@ -194,7 +194,7 @@ static void attention_more_line(struct cli *cli, const struct op_row *row)
 
 const struct cli_view cli_store_views[] = {
     { &hf_limit_shape, limit_columns, 7, limit_cells, NULL, NULL },
-    { &hf_limit_info_shape, info_columns, 4, info_cells, NULL, NULL },
+    { &hf_bound_shape, info_columns, 4, info_cells, NULL, NULL },
     { .shape = &hf_policy_shape, .detail = policy_detail },
     { .shape = &hf_log_shape, .line = log_line },
     { .shape = &hf_finding_shape, .line = finding_line },

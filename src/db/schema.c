@@ -1,7 +1,7 @@
 /* See schema.h. */
 #include "db/schema.h"
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/sized.h"

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/sized.h"
@@ -471,13 +471,13 @@ int hf_http_new(struct hf_loop *loop, const struct hf_http_config *config,
         curl_global_cleanup();
         return hf_fail_plain(err, HF_ENOMEM);
     }
-    *http = (struct hf_http){ .base = { &methods },
+    *http = (struct hf_http){ .handle = { &methods },
                               .loop = loop,
                               .alloc = alloc,
                               .config = full,
                               .ca_file = ca_file,
                               .multi = multi };
     hf_http_listen(http);
-    *ret_transport = &http->base;
+    *ret_transport = &http->handle;
     return 0;
 }

@@ -49,7 +49,7 @@ struct hf_exchange {
 };
 
 struct hf_http {
-    struct hf_transport base;
+    struct hf_transport handle;
     struct hf_loop *loop;
     const struct hf_alloc *alloc;
     struct hf_http_config config;

@@ -2,7 +2,7 @@
  * sinks are called afterwards, so that they may do anything. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -106,7 +106,7 @@ static enum hf_http_fault fault_of(CURLcode code)
 }
 
 /* Notes what is over, then tells. */
-static void settle(struct hf_http *http)
+static void collect(struct hf_http *http)
 {
     CURLMsg *message = NULL;
     int left = 0;
@@ -128,8 +128,8 @@ static void settle(struct hf_http *http)
 static void act(struct hf_http *http, curl_socket_t fd, int what)
 {
     int running = 0;
-    (void)curl_multi_socket_action(http->multi, fd, what, &running); /* settle looks */
-    settle(http);
+    (void)curl_multi_socket_action(http->multi, fd, what, &running); /* collect looks */
+    collect(http);
 }
 
 /* One socket of libcurl's. */

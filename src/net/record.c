@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/bounds.h>
 #include <holdfast/http.h>
-#include <holdfast/limits.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -32,7 +32,7 @@ struct recording {
 };
 
 struct recorder {
-    struct hf_transport base;
+    struct hf_transport handle;
     struct hf_loop *loop;
     struct hf_transport *inner;
     struct recording *all;
@@ -303,8 +303,8 @@ static const struct hf_transport_methods methods = {
     .free = record_free,
 };
 
-int hf_record_new(struct hf_loop *loop, struct hf_transport *inner, const char *path,
-                  struct hf_transport **ret_transport, struct hf_err *err)
+int hf_recorder_new(struct hf_loop *loop, struct hf_transport *inner, const char *path,
+                    struct hf_transport **ret_transport, struct hf_err *err)
 {
     static const char head[] = "{\"holdfast_script\":1}\n";
     const struct hf_alloc *alloc = hf_loop_alloc(loop);
@@ -313,14 +313,14 @@ int hf_record_new(struct hf_loop *loop, struct hf_transport *inner, const char *
         hf_transport_free(inner);
         return hf_fail_plain(err, HF_ENOMEM);
     }
-    *recorder = (struct recorder){ .base = { &methods }, .loop = loop, .inner = inner };
+    *recorder = (struct recorder){ .handle = { &methods }, .loop = loop, .inner = inner };
     recorder->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (recorder->fd < 0 ||
         write(recorder->fd, head, sizeof(head) - 1) != (ssize_t)sizeof(head) - 1) {
-        record_free(&recorder->base);
+        record_free(&recorder->handle);
         return hf_fail(err, HF_EINVAL, "record", "the file %.150s cannot be written",
                        path);
     }
-    *ret_transport = &recorder->base;
+    *ret_transport = &recorder->handle;
     return 0;
 }

@@ -21,7 +21,7 @@ struct playing {
 };
 
 struct script {
-    struct hf_transport base;
+    struct hf_transport handle;
     struct hf_loop *loop;
     struct hf_arena arena;
     struct hf_script_step *steps;
@@ -154,12 +154,12 @@ int hf_script_new(struct hf_loop *loop, struct hf_span text,
     struct script *script = alloc->realloc(alloc->user, NULL, sizeof(*script));
     if (!script)
         return hf_fail_plain(err, HF_ENOMEM);
-    *script = (struct script){ .base = { &methods }, .loop = loop };
+    *script = (struct script){ .handle = { &methods }, .loop = loop };
     hf_arena_init(&script->arena, alloc);
     int rc = hf_script_read(&script->arena, text, &script->steps, &script->count, err);
     if (rc)
-        script_free(&script->base);
+        script_free(&script->handle);
     else
-        *ret_transport = &script->base;
+        *ret_transport = &script->handle;
     return rc;
 }

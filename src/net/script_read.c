@@ -1,7 +1,7 @@
 /* Reading a script. See script.h. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json_get.h"

@@ -9,7 +9,7 @@
 static const struct hf_input line_inputs[] = {
     { "op", "OP", HF_IN_TEXT, HF_IN_NEEDED, "the operation", HF_IN_AT(op_line, op) },
     { "in", "JSON", HF_IN_JSON, 0, "its inputs, one object",
-      .limit = HF_LIMIT_CALL_LINE_BYTES, HF_IN_AT(op_line, in) },
+      .bound = HF_BOUND_CALL_LINE_BYTES, HF_IN_AT(op_line, in) },
     { "id", "JSON", HF_IN_JSON, 0, "repeated in the answer", .max = 1024,
       HF_IN_AT(op_line, id) },
     { "tenant", "T", HF_IN_TEXT, 0, "the tenant that is meant", HF_IN_AT(op_line, tenant) },

@@ -46,7 +46,7 @@ int op_run_complete(struct op_call *call)
 
 int op_check_process_start(struct op_call *call)
 {
-    const struct hf_new *work = &((const struct hf_start_request *)call->in)->work;
+    const struct hf_work_spec *work = &((const struct hf_start_request *)call->in)->work;
     if (work->max_attempts > 1 && work->disposition != HF_DISPOSITION_RERUNNABLE)
         return op_fail(call, HF_EINVAL, "{max_attempts}",
                        "{max_attempts} above 1 needs {disposition} rerunnable: other "

@@ -98,7 +98,7 @@ static int say_answered(struct op_call *call, const struct hf_item *item,
 
 static int write_answer(struct op_call *call, const struct hf_work *work)
 {
-    const struct hf_answer_request *in = call->in;
+    const struct op_answer_request *in = call->in;
     struct hf_answer *done = NULL;
     struct hf_buf json;
     struct hf_json writer;
@@ -123,7 +123,7 @@ static int write_answer(struct op_call *call, const struct hf_work *work)
 
 int op_run_answer(struct op_call *call)
 {
-    struct hf_answer_request *in = call->in;
+    struct op_answer_request *in = call->in;
     struct hf_answer *found = NULL;
     int rc = op_full_id(call, in->id, &in->id);
     if (rc == 0)

@@ -4,7 +4,7 @@
 
 #include "op/op.h"
 
-struct hf_answer_request {
+struct op_answer_request {
     const char *id;
     const char *answer;
     const char *reason;

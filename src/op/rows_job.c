@@ -49,7 +49,7 @@ const struct op op_job_rows[] = {
       "kind; it may run again after a crash. With --debounce, an unstarted job with "
       "the same --dedup-key is postponed, and no second job is created.",
       hf_job_inputs, NULL,
-      BLANK(hf_job_new, .size = sizeof(struct hf_job_new), .priority = -1),
+      BLANK(hf_job_spec, .size = sizeof(struct hf_job_spec), .priority = -1),
       enqueue_examples, UNIT, .facts = &hf_created_shape, .errors = op_create_errors,
       .role = OP_WORKER, .route = "POST /v1/jobs", .actor_kind = "human",
       .flags = OP_STORE | OP_SHELL | OP_CREATES | OP_REPEATABLE,
@@ -129,7 +129,7 @@ const struct op op_limit_rows[] = {
       "A limit on a key or rate applies at once. A limit on a kind applies to units "
       "without a key or lane that are created later.",
       hf_limit_inputs, NULL,
-      BLANK(hf_limit_request, .quota = { .size = sizeof(struct hf_quota) }), set_examples,
+      BLANK(hf_limit_request, .limit = { .size = sizeof(struct hf_limit) }), set_examples,
       .facts = &hf_name_shape, .errors = op_write_errors, .role = OP_OPERATOR,
       .route = "PUT /v1/limits/{name}", .flags = OP_STORE, .actor_kind = "human",
       .check = op_check_limit, .run = op_run_limit },

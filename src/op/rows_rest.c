@@ -139,18 +139,18 @@ static const struct hf_input cell_options[] = {
     { "bindings", "JSON", HF_IN_JSON, 0,
       .help =
           "values from earlier cells: the bindings that a cell left, or any JSON object",
-      .limit = HF_LIMIT_CELL_BINDINGS_BYTES },
+      .bound = HF_BOUND_CELL_BINDINGS_BYTES },
     { "given", "JSON", HF_IN_JSON, 0,
       .help = "an object of values that the cell can only read",
-      .limit = HF_LIMIT_CELL_BINDINGS_BYTES },
+      .bound = HF_BOUND_CELL_BINDINGS_BYTES },
     { "given-refs", "JSON", HF_IN_JSON, 0,
       .help = "an object of values that are read when the cell first uses the name; "
               "\"reads\" of the script answers",
-      .limit = HF_LIMIT_CELL_BINDINGS_BYTES },
+      .bound = HF_BOUND_CELL_BINDINGS_BYTES },
     { "tools", "JSON", HF_IN_JSON, 0,
       .help = "answers of the host: {\"tools\": {NAME: {\"result\": ...}}}; without it "
               "every call fails",
-      .limit = HF_LIMIT_TURN_TEXT_BYTES },
+      .bound = HF_BOUND_TURN_TEXT_BYTES },
     { "limit", "NAME=N", HF_IN_TEXTS, 0,
       .help = "steps, active_ms, memory_bytes, ops or output_bytes" },
     { "show-bindings", NULL, HF_IN_FLAG, 0, .help = "print all bindings after the cell" },
@@ -225,8 +225,8 @@ static const struct op_example doctor_examples[] = {
     { .what = NULL },
 };
 
-static const struct op_example limits_examples[] = {
-    { "one limit, in a script", "holdfast limits --json" },
+static const struct op_example bounds_examples[] = {
+    { "the bounds, for a script", "holdfast bounds --json" },
     { .what = NULL },
 };
 
@@ -346,7 +346,7 @@ static const struct op_example ack_examples[] = {
 static const struct hf_input call_inputs[] = {
     { "op", "OP", HF_IN_TEXT, HF_IN_BARE, .help = "the operation, such as work.create" },
     { "in", "JSON", HF_IN_JSON, HF_IN_BARE, .help = "its inputs (default: {})",
-      .limit = HF_LIMIT_CALL_LINE_BYTES },
+      .bound = HF_BOUND_CALL_LINE_BYTES },
     { "lines", NULL, HF_IN_FLAG, 0,
       .help = "read one call per line from standard input" },
     { "list", NULL, HF_IN_FLAG, 0, .help = "print the table of operations as JSON" },
@@ -386,12 +386,12 @@ static const struct op_example ask_examples[] = {
 static const struct hf_input answer_inputs[] = {
     { "work_id", "ID", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
       .help = "the question: its id or a part of it", .option = "id",
-      HF_IN_AT(hf_answer_request, id) },
+      HF_IN_AT(op_answer_request, id) },
     { "answer", "WORD", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
       .help = "one of its choices, or any text where it has none",
-      HF_IN_AT(hf_answer_request, answer) },
+      HF_IN_AT(op_answer_request, answer) },
     { "reason", "TEXT", HF_IN_TEXT, 0, .help = "reason, stored with the events",
-      .limit = HF_LIMIT_REASON_BYTES, HF_IN_AT(hf_answer_request, reason) },
+      .bound = HF_BOUND_REASON_BYTES, HF_IN_AT(op_answer_request, reason) },
     { .name = NULL },
 };
 static const struct op_example answer_examples[] = {
@@ -418,7 +418,7 @@ const struct op op_top_rows[] = {
     { "answer", "answer a question of `ask` or a unit that waits for a person",
       "The first answer is final. The same answer again changes nothing; another "
       "answer is refused with exit code 7.",
-      answer_inputs, NULL, BLANK(hf_answer_request, .reason = NULL), answer_examples, UNIT,
+      answer_inputs, NULL, BLANK(op_answer_request, .reason = NULL), answer_examples, UNIT,
       .role = OP_OPERATOR, .errors = op_change_errors, .actor_kind = "human",
       .route = "POST /v1/work/{work_id}/answer", .flags = OP_MUST_EXIST | OP_SHELL,
       .advice = answer_advice, .run = op_run_answer },
@@ -534,9 +534,9 @@ const struct op op_top_rows[] = {
       "every effect with the recorded one. The first difference is printed to "
       "standard error, and the exit code is 7.",
       replay_options, .examples = replay_examples, .exits = "3 4 7 9" },
-    { "limits", "list every limit", NULL, op_no_inputs, NULL, .examples = limits_examples,
-      .answer = OP_LIST, .shape = &hf_limit_info_shape, .role = OP_READ,
-      .flags = OP_PAGED, .route = "GET /v1/limit-values", .run = op_run_limits },
+    { "bounds", "list every bound of an input", NULL, op_no_inputs, NULL, .examples = bounds_examples,
+      .answer = OP_LIST, .shape = &hf_bound_shape, .role = OP_READ,
+      .flags = OP_PAGED, .route = "GET /v1/bounds", .run = op_run_bounds },
     { "version", "print the versions of program, schema and SQLite", NULL, op_no_inputs,
       NULL, .examples = version_examples, .shape = &hf_version_shape, .role = OP_READ,
       .route = "GET /v1/version", .run = op_run_version },

@@ -40,9 +40,9 @@ const struct hf_input op_run_inputs[] = {
     { "max-attempts", "N", HF_IN_INT, 0,
       .help = "executions before it fails for good (default: 1); above 1 needs "
               "--disposition rerunnable",
-      .min = 1, .limit = HF_LIMIT_ATTEMPTS_MAX },
+      .min = 1, .bound = HF_BOUND_ATTEMPTS_MAX },
     { "retry-policy", "JSON", HF_IN_JSON, 0, .help = "how failures are retried",
-      .limit = HF_LIMIT_POLICY_BYTES },
+      .bound = HF_BOUND_POLICY_BYTES },
     { "ttl", "DURATION", HF_IN_MS, 0,
       .help = "term of the lease (default: by policy, otherwise 30s)", .min = 1 },
     { "idempotency-key", "K", HF_IN_TEXT, 0,

@@ -44,8 +44,8 @@ static const struct op_example remove_examples[] = {
     { .what = NULL },
 };
 
-static const struct op_example trigger_examples[] = {
-    { "create a unit now, in addition to the slots", "holdfast schedule trigger report" },
+static const struct op_example run_now_examples[] = {
+    { "create a unit now, in addition to the slots", "holdfast schedule run-now report" },
     { .what = NULL },
 };
 
@@ -91,7 +91,7 @@ static const struct op_advice advice[] = {
 /* clang-format off */
 #define REQUEST                                                                          \
     BLANK(hf_schedule_request,                                                           \
-          .wanted = { .size = sizeof(struct hf_schedule_new), .priority = -1 },          \
+          .wanted = { .size = sizeof(struct hf_schedule_spec), .priority = -1 },          \
           .count = 5, .skips = 10)
 #define CHANGES                                                                          \
     .answer = OP_ROW, .shape = &hf_schedule_shape, .facts = &hf_changed_shape,           \
@@ -126,12 +126,12 @@ const struct op op_schedule_rows[] = {
       REQUEST, resume_examples, CHANGES, .errors = op_operator_errors,
       .route = "POST /v1/schedules/{name}/resume", .flags = OP_MUST_EXIST,
       .did = "resumed", .run = op_run_schedule_resume },
-    { "schedule.trigger", "create a unit now, in addition to the slots",
+    { "schedule.run_now", "create a unit now, in addition to the slots",
       "Exits with 7 if the overlap rule forbids a unit now. The next slot does not "
       "change.",
-      hf_schedule_run_now_inputs, NULL, REQUEST, trigger_examples, UNIT,
+      hf_schedule_run_now_inputs, NULL, REQUEST, run_now_examples, UNIT,
       .facts = &hf_created_shape, .errors = op_change_errors, .role = OP_OPERATOR,
-      .route = "POST /v1/schedules/{name}/trigger",
+      .route = "POST /v1/schedules/{name}/run-now",
       .flags = OP_CREATES | OP_MUST_EXIST | OP_SHELL | OP_REPEATABLE,
       .actor_kind = "human", .advice = advice, .run = op_run_schedule_run_now },
     { "schedule.remove", "remove a schedule; its units stay", NULL,

@@ -77,8 +77,8 @@ const struct op op_session_rows[] = {
     { "session.create", "create a session",
       "A repeated request returns the same session; other content under its id is "
       "refused.",
-      hf_session_new_inputs, NULL,
-      BLANK(hf_session_new, .size = sizeof(struct hf_session_new)), create_examples,
+      hf_session_spec_inputs, NULL,
+      BLANK(hf_session_spec, .size = sizeof(struct hf_session_spec)), create_examples,
       .answer = OP_ROW, .shape = &hf_session_shape, .facts = &hf_session_made_shape,
       .errors = op_session_errors, .advice = create_advice, .role = OP_OPERATOR,
       .route = "POST /v1/sessions", .flags = OP_STORE | OP_CREATES | OP_SHELL,

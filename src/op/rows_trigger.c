@@ -70,7 +70,7 @@ static const struct op_advice advice[] = {
 /* clang-format off */
 #define REQUEST                                                                          \
     BLANK(hf_subscribe_request,                                                          \
-          .wanted = { .size = sizeof(struct hf_subscription_new), .priority = -1 })
+          .wanted = { .size = sizeof(struct hf_subscription_spec), .priority = -1 })
 #define CHANGES                                                                          \
     .answer = OP_ROW, .shape = &hf_subscription_shape, .facts = &hf_changed_shape,       \
     .role = OP_OPERATOR, .actor_kind = "human", .advice = advice
@@ -132,7 +132,7 @@ const struct op op_trigger_rows[] = {
       "7. If a template names a member that the payload lacks, nothing is stored and "
       "the exit code is 2.",
       hf_emit_inputs, NULL,
-      BLANK(hf_occurrence_new, .size = sizeof(struct hf_occurrence_new)), emit_examples,
+      BLANK(hf_occurrence_spec, .size = sizeof(struct hf_occurrence_spec)), emit_examples,
       .answer = OP_LIST, .shape = &hf_delivery_shape, .facts = &hf_emission_shape,
       .errors = op_create_errors, .role = OP_WORKER, .route = "POST /v1/occurrences",
       .flags = OP_STORE, .actor_kind = "webhook", .run = op_run_emit },

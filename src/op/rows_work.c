@@ -204,8 +204,8 @@ const struct op op_work_rows[] = {
       "Repeating a source triple or an idempotency key with the same content returns "
       "the existing unit (\"created\" is false); with other content it is a conflict. "
       "A dedup key returns the unfinished unit that has it.",
-      hf_new_inputs, hf_spool_inputs,
-      BLANK(hf_create_request, .work = { .size = sizeof(struct hf_new), .priority = -1 }),
+      hf_work_spec_inputs, hf_spool_inputs,
+      BLANK(hf_create_request, .work = { .size = sizeof(struct hf_work_spec), .priority = -1 }),
       create_examples, UNIT, .facts = &hf_created_shape, .errors = op_create_errors,
       .role = OP_WORKER, .route = "POST /v1/work", .actor_kind = "human",
       .flags = OP_STORE | OP_SHELL | OP_CREATES | OP_REPEATABLE,
@@ -303,7 +303,7 @@ const struct op op_work_rows[] = {
       .shape = &hf_event_shape, .errors = op_get_errors, READER(OP_PAGED),
       .route = "GET /v1/work/{work_id}/events", .run = op_run_events },
     { "work.output", "show the output of a unit's command",
-      "The beginning and the end of each stream are kept (`holdfast limits`); bytes "
+      "The beginning and the end of each stream are kept (`holdfast bounds`); bytes "
       "in the middle are only counted. With --json, bytes that are not UTF-8 are "
       "replaced.",
       hf_output_inputs, NULL, BLANK(hf_read_request, .id = NULL), output_examples,

@@ -20,7 +20,7 @@ static hf_ms system_now(void)
 /* Timings are checked before a store is made or opened. */
 static int check_timing(struct op_call *call, bool needed)
 {
-    const struct hf_schedule_new *wanted = call->in;
+    const struct hf_schedule_spec *wanted = call->in;
     bool every = op_given(call, "every_ms");
     hf_ms slot = 0;
     size_t count = 0;
@@ -38,7 +38,7 @@ static int check_timing(struct op_call *call, bool needed)
 
 int op_check_schedule_add(struct op_call *call)
 {
-    const struct hf_schedule_new *wanted = call->in;
+    const struct hf_schedule_spec *wanted = call->in;
     int rc = check_timing(call, true);
     if (rc == 0)
         rc = op_check_kind(call, wanted->kind);
@@ -52,14 +52,14 @@ int op_check_schedule_add(struct op_call *call)
 
 int op_check_schedule_update(struct op_call *call)
 {
-    const struct hf_schedule_new *wanted = call->in;
+    const struct hf_schedule_spec *wanted = call->in;
     int rc = op_check_kind(call, wanted->kind);
     return rc ? rc : check_timing(call, false);
 }
 
 int op_check_preview(struct op_call *call)
 {
-    const struct hf_schedule_new *wanted = call->in;
+    const struct hf_schedule_spec *wanted = call->in;
     if (wanted->name && (wanted->cron || wanted->at || op_given(call, "every_ms")))
         return op_fail(call, HF_EINVAL, "{cron}",
                        "a schedule's name and a timing exclude each other");
@@ -87,7 +87,7 @@ int op_run_schedule_add(struct op_call *call)
 
 /* What is not given stays. Of the timing all is replaced when any of its kinds is given. */
 static void keep_timing(const struct op_call *call, const struct hf_schedule *was,
-                        struct hf_schedule_new *wanted, char start[HF_INSTANT_TEXT])
+                        struct hf_schedule_spec *wanted, char start[HF_INSTANT_TEXT])
 {
     bool timed = wanted->cron || wanted->every_ms || wanted->at;
     if (!wanted->zone)
@@ -108,7 +108,7 @@ static void keep_timing(const struct op_call *call, const struct hf_schedule *wa
 }
 
 /* One that begins to run a command goes to those who run commands. */
-static void begin_command(const struct hf_schedule *was, struct hf_schedule_new *wanted)
+static void begin_command(const struct hf_schedule *was, struct hf_schedule_spec *wanted)
 {
     if (!hf_same(wanted->kind, HF_RUN_KIND) || hf_same(was->kind, HF_RUN_KIND))
         return;
@@ -119,7 +119,7 @@ static void begin_command(const struct hf_schedule *was, struct hf_schedule_new 
         wanted->max_attempts = 1;
 }
 
-static void keep_unit(const struct hf_schedule *was, struct hf_schedule_new *wanted)
+static void keep_unit(const struct hf_schedule *was, struct hf_schedule_spec *wanted)
 {
     begin_command(was, wanted);
     wanted->queue = wanted->queue ? wanted->queue : was->queue;

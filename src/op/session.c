@@ -124,7 +124,7 @@ int op_run_session_send(struct op_call *call)
         rc = await_turn(call, in, item->work.work_id, item->created);
     else if (rc == 0)
         rc = op_unit(call, item, item->created ? "sent" : "sent before:");
-    hf_text_free(call->store, message);
+    hf_store_text_free(call->store, message);
     hf_answer_free(answer);
     return rc;
 }
@@ -299,9 +299,9 @@ int op_run_session_inputs(struct op_call *call)
         list.next = answer->inputs[answer->input_count - 1].work_id;
     sink->begin(call->out, &list);
     for (size_t i = 0; rc == 0 && i < answer->input_count; i++) {
-        const struct hf_input_shown shown = {
-            .kind = hf_input_kind_word(answer->inputs[i].kind), .input = answer->inputs[i]
-        };
+        const struct hf_input_shown shown = { .kind = hf_session_input_kind_word(
+                                                  answer->inputs[i].kind),
+                                              .input = answer->inputs[i] };
         rc = sink->item(call->out, &(struct op_row){ .shape = list.shape, .at = &shown });
     }
     if (rc == 0)

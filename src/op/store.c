@@ -6,7 +6,7 @@
 #include <sqlite3.h>
 
 #include "base/text.h"
-#include "core/ledger/quota.h"
+#include "core/ledger/limit.h"
 #include "op/shapes/ledger.h"
 
 /* Rows that the library reports one by one. */
@@ -39,23 +39,23 @@ int op_check_limit(struct op_call *call)
         return op_fail(call, HF_EINVAL, NULL,
                        "{max_running}, or {rate_count} and {rate_ms}, or {none} to "
                        "remove the limit is required");
-    int rc = hf_quota_check(&in->quota, call->err);
+    int rc = hf_limit_check(&in->limit, call->err);
     return rc ? rc
-              : hf_quota_name_of(call->arena, in->quota.name, NULL, &name, call->err);
+              : hf_limit_name_of(call->arena, in->limit.name, NULL, &name, call->err);
 }
 
 int op_run_limit(struct op_call *call)
 {
     const struct hf_limit_request *in = call->in;
-    int rc = hf_quota_set(call->store, &call->who, &in->quota, call->err);
+    int rc = hf_limit_set(call->store, &call->who, &in->limit, call->err);
     if (rc)
         return rc;
-    op_text(call, "name", in->quota.name);
-    op_say(call, "limit %s %s", in->quota.name, in->none ? "lifted" : "set");
+    op_text(call, "name", in->limit.name);
+    op_say(call, "limit %s %s", in->limit.name, in->none ? "lifted" : "set");
     return 0;
 }
 
-static void say_limit(void *user, const struct hf_quota_state *state)
+static void say_limit(void *user, const struct hf_limit_state *state)
 {
     say_item(user, state);
 }
@@ -67,7 +67,7 @@ int op_run_limit_list(struct op_call *call)
                                   .shape = &hf_limit_shape,
                                   .none = "no limits" };
     call->out->sink->begin(call->out, &list);
-    int rc = hf_quota_list(call->store, &call->who, say_limit, &each, call->err);
+    int rc = hf_limit_list(call->store, &call->who, say_limit, &each, call->err);
     if (rc == 0)
         rc = each.rc;
     return rc ? rc : call->out->sink->end(call->out, &list);
@@ -99,7 +99,7 @@ int op_run_policy_show(struct op_call *call)
 
 /* ---- the store --------------------------------------------------------------------- */
 
-static void say_entry(void *user, const struct hf_log_entry *entry)
+static void say_entry(void *user, const struct hf_store_log_entry *entry)
 {
     say_item(user, entry);
 }
@@ -125,7 +125,7 @@ int op_run_facts(struct op_call *call)
     int rc = hf_store_facts(call->store, &facts, call->err);
     if (rc == 0)
         rc = op_row(call, &(const struct hf_store_facts_row){ facts });
-    hf_text_free(call->store, facts);
+    hf_store_text_free(call->store, facts);
     return rc;
 }
 
@@ -204,21 +204,21 @@ int op_run_doctor(struct op_call *call)
     }
     if (rc == 0)
         rc = say_findings(call, &exam);
-    hf_text_free(call->store, facts);
+    hf_store_text_free(call->store, facts);
     return rc;
 }
 
 /* ---- without a store --------------------------------------------------------------- */
 
-int op_run_limits(struct op_call *call)
+int op_run_bounds(struct op_call *call)
 {
     const struct op_list list = { .key = "items",
-                                  .shape = &hf_limit_info_shape,
+                                  .shape = &hf_bound_shape,
                                   .paged = true };
-    struct each each = { .call = call, .shape = &hf_limit_info_shape };
+    struct each each = { .call = call, .shape = &hf_bound_shape };
     call->out->sink->begin(call->out, &list);
-    for (size_t i = 0; hf_limit_at(i); i++)
-        say_item(&each, hf_limit_at(i));
+    for (size_t i = 0; hf_bound_at(i); i++)
+        say_item(&each, hf_bound_at(i));
     return each.rc ? each.rc : call->out->sink->end(call->out, &list);
 }
 

@@ -14,7 +14,7 @@ int op_run_policy_show(struct op_call *call);
 int op_run_log(struct op_call *call);
 int op_run_facts(struct op_call *call);
 int op_run_doctor(struct op_call *call);
-int op_run_limits(struct op_call *call);
+int op_run_bounds(struct op_call *call);
 int op_run_version(struct op_call *call);
 int op_run_overview(struct op_call *call);
 

@@ -7,7 +7,7 @@
 
 int op_check_subscribe(struct op_call *call)
 {
-    const struct hf_subscription_new *wanted =
+    const struct hf_subscription_spec *wanted =
         call->in; /* comes first in an update too */
     int rc = op_check_kind(call, wanted->kind);
     return rc ? rc : hf_subscription_check(wanted, call->err);

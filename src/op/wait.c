@@ -169,13 +169,13 @@ static int open_turn(struct op_call *call, struct hf_session_cancel *request)
 int op_run_cancel_turn(struct op_call *call)
 {
     struct hf_session_cancel request = *(const struct hf_session_cancel *)call->in;
-    enum hf_turn_cancel got = HF_TURN_CANCEL_COUNT;
+    enum hf_session_turn_cancel got = HF_TURN_CANCEL_COUNT;
     int rc = open_turn(call, &request);
     if (rc == 0)
         rc = hf_session_cancel_turn(call->store, &call->who, &request, &got, call->err);
     if (rc == 0) {
-        op_text(call, "answer", hf_turn_cancel_word(got));
-        op_say(call, "%s", hf_turn_cancel_word(got));
+        op_text(call, "answer", hf_session_turn_cancel_word(got));
+        op_say(call, "%s", hf_session_turn_cancel_word(got));
     }
     return rc;
 }

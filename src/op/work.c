@@ -17,7 +17,7 @@
 
 /* Where there is no store yet, a request that the ledger would refuse makes none: a new
  * store has no policies, so the built-in one decides, and no unit that could be a parent. */
-static int try_on_nothing(struct op_call *call, const struct hf_new *request,
+static int try_on_nothing(struct op_call *call, const struct hf_work_spec *request,
                           const char *parent)
 {
     struct hf_row row;
@@ -33,12 +33,12 @@ static int try_on_nothing(struct op_call *call, const struct hf_new *request,
 
 int op_check_create(struct op_call *call)
 {
-    struct hf_new request = *(const struct hf_new *)call->in;
+    struct hf_work_spec request = *(const struct hf_work_spec *)call->in;
     const char *parent = request.parent_work_id;
     request.parent_work_id = NULL; /* a part of an id is enough */
     int rc = op_check_kind(call, request.kind);
     if (rc == 0)
-        rc = hf_new_check(&request, call->err);
+        rc = hf_work_spec_check(&request, call->err);
     return rc == 0 && call->absent ? try_on_nothing(call, &request, parent) : rc;
 }
 
@@ -58,7 +58,7 @@ int op_created(struct op_call *call, const struct hf_answer *answer, bool resume
 
 int op_run_create(struct op_call *call)
 {
-    struct hf_new *request = call->in;
+    struct hf_work_spec *request = call->in;
     struct hf_answer *answer = NULL;
     bool resumed = false;
     int rc = op_full_id(call, request->parent_work_id, &request->parent_work_id);
@@ -73,7 +73,7 @@ int op_run_create(struct op_call *call)
 
 int op_check_enqueue(struct op_call *call)
 {
-    const struct hf_job_new *job = call->in;
+    const struct hf_job_spec *job = call->in;
     int rc = op_check_kind(call, job->kind);
     return rc ? rc : hf_job_check(job, call->err);
 }

@@ -131,8 +131,8 @@ static int check_begin(const char *name, const char *path, struct hf_err *err)
         name);
 }
 
-int hf_command_find(const char *name, const char *const *env, const char *cwd,
-                    size_t room, char *ret_path, struct hf_err *err)
+int hf_child_find(const char *name, const char *const *env, const char *cwd, size_t room,
+                  char *ret_path, struct hf_err *err)
 {
     char path[PATH_MAX];
     if (!name || !*name)
@@ -353,8 +353,8 @@ static int read_plan(const struct hf_child_plan *wanted, struct hf_child_plan *r
     if (rc == 0)
         rc = check_plan(ret_plan, err);
     if (rc == 0)
-        rc = hf_command_find(ret_plan->argv[0], ret_plan->env, ret_plan->cwd, PATH_MAX,
-                             ret_path, err);
+        rc = hf_child_find(ret_plan->argv[0], ret_plan->env, ret_plan->cwd, PATH_MAX,
+                           ret_path, err);
     return rc;
 }
 

@@ -32,7 +32,7 @@ static int copy_plan(struct hf_child_lock *lock, const struct hf_child_lock_plan
     lock->facts.disposition = "rerunnable"; /* what a reaper does about its tree */
     if (!lock->folder || !lock->facts.session || !lock->facts.call)
         return hf_fail_plain(err, HF_ENOMEM);
-    return hf_holder_describe(&lock->arena, getpid(), NULL, &lock->facts.holder, err);
+    return hf_life_describe(&lock->arena, getpid(), NULL, &lock->facts.holder, err);
 }
 
 int hf_child_lock_new(const struct hf_alloc *alloc, const struct hf_child_lock_plan *plan,
@@ -92,7 +92,7 @@ static void each_lock(void *user, const char *path)
     if (look == HF_LOCK_GONE || !facts.call || !hf_same(facts.session, own->session))
         return;
     bool same = hf_same(facts.call, own->call);
-    bool dead = hf_holder_dead(facts.holder);
+    bool dead = hf_life_dead(facts.holder);
     if (look == HF_LOCK_FREE && dead)
         (void)unlink(path); /* nothing runs under it; a later call tries again */
     if (look == HF_LOCK_FREE || (!same && !dead))
@@ -102,7 +102,7 @@ static void each_lock(void *user, const char *path)
         return;
     }
     clearing->left++;
-    tree.spare = hf_holder_living(facts.holder);
+    tree.spare = hf_life_living(facts.holder);
     if (clearing->signal == 0)
         return;
     (void)hf_tree_signal(&tree, clearing->signal);

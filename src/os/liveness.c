@@ -202,8 +202,8 @@ static int describe_lock(struct hf_json *json, const char *path, struct hf_err *
 
 /* ---- describing and judging -------------------------------------------------------- */
 
-int hf_holder_describe(struct hf_arena *arena, int pid, const char *lock,
-                       const char **ret_json, struct hf_err *err)
+int hf_life_describe(struct hf_arena *arena, int pid, const char *lock,
+                     const char **ret_json, struct hf_err *err)
 {
     if (pid <= 0)
         return hf_fail(err, HF_EINVAL, "pid", "pid must be a positive number");
@@ -307,27 +307,27 @@ static bool work_is_gone(const struct holder *holder)
                                      !hf_lock_output_busy(holder->lock.path));
 }
 
-bool hf_holder_dead(const char *holder_text)
+bool hf_life_dead(const char *holder_text)
 {
     struct holder holder;
     return ours_to_judge(holder_text, &holder) && how_dead(&holder);
 }
 
-int64_t hf_holder_living(const char *holder_text)
+int64_t hf_life_living(const char *holder_text)
 {
     struct holder holder;
     return ours_to_judge(holder_text, &holder) && !how_dead(&holder) ? holder.pid : 0;
 }
 
-bool hf_holder_busy(const char *holder_text)
+bool hf_life_busy(const char *holder_text)
 {
     struct holder holder;
     return ours_to_judge(holder_text, &holder) && holder.lock.path[0] &&
            lock_state(&holder.lock) == LOCK_HELD;
 }
 
-enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder_text, hf_ms now,
-                             const char **ret_proof)
+enum hf_life hf_life_judge(struct hf_arena *arena, const char *holder_text, hf_ms now,
+                           const char **ret_proof)
 {
     struct holder holder;
     if (!ours_to_judge(holder_text, &holder))
@@ -354,14 +354,14 @@ enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder_text, hf
     return HF_LIFE_DEAD;
 }
 
-bool hf_holder_names(const char *holder_text, const char *lock)
+bool hf_life_names(const char *holder_text, const char *lock)
 {
     struct holder holder;
     return holder_text && parse_holder(holder_text, &holder) &&
            hf_same(holder.lock.path, lock);
 }
 
-int hf_holder_pidfd(const char *holder_text, bool *ret_gone)
+int hf_life_pidfd(const char *holder_text, bool *ret_gone)
 {
     struct holder holder;
     *ret_gone = false;

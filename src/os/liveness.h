@@ -27,8 +27,8 @@ bool hf_lock_output_busy(const char *lock);
 
 /* Describe process `pid` of this machine, and the lock file of its work (NULL: none).
  * HF_EINVAL naming "pid" or "lock" when there is none. */
-int hf_holder_describe(struct hf_arena *arena, int pid, const char *lock,
-                       const char **ret_json, struct hf_err *err);
+int hf_life_describe(struct hf_arena *arena, int pid, const char *lock,
+                     const char **ret_json, struct hf_err *err);
 
 enum hf_life {
     HF_LIFE_UNKNOWN, /* alive, or not ours to judge */
@@ -36,23 +36,23 @@ enum hf_life {
 };
 
 /* Judge a holder. With DEAD, *ret_proof is the JSON to store. `now` is noted in it. */
-enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder, hf_ms now,
-                             const char **ret_proof);
+enum hf_life hf_life_judge(struct hf_arena *arena, const char *holder, hf_ms now,
+                           const char **ret_proof);
 
 /* Is the process itself proven dead, whatever it left running? */
-bool hf_holder_dead(const char *holder);
+bool hf_life_dead(const char *holder);
 
 /* The number of its process if that is here and not proven dead, otherwise 0. */
-int64_t hf_holder_living(const char *holder);
+int64_t hf_life_living(const char *holder);
 
 /* Is anything of its work known to run on this machine, be the holder alive or not? */
-bool hf_holder_busy(const char *holder);
+bool hf_life_busy(const char *holder);
 
 /* Does the holder name this lock file? */
-bool hf_holder_names(const char *holder, const char *lock);
+bool hf_life_names(const char *holder, const char *lock);
 
 /* A pidfd of the holder to wait on; -1 when it cannot be judged, is dead while its work goes
  * on, or (*ret_gone) is proven dead already. */
-int hf_holder_pidfd(const char *holder, bool *ret_gone);
+int hf_life_pidfd(const char *holder, bool *ret_gone);
 
 #endif

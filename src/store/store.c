@@ -1,5 +1,5 @@
 /* The SQL store as a whole: opening, closing, the table of its verbs. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/conninfo.h"
@@ -15,7 +15,7 @@
 int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err)
 {
     hf_lock(&store->lock);
-    int rc = hf_uuid7(now, &store->uuid_seq, store->base.random, ret_id, err);
+    int rc = hf_uuid7(now, &store->uuid_seq, store->handle.random, ret_id, err);
     hf_unlock(&store->lock);
     return rc;
 }
@@ -41,7 +41,7 @@ int sql_env(struct sql_store *store, const struct hf_caller *who,
         .actor = who->actor,
         .correlation_id = who->correlation_id,
     };
-    const struct hf_random *random = store->base.random;
+    const struct hf_random *random = store->handle.random;
     if (random->fill(random->user, &env.random, sizeof env.random))
         return hf_fail(err, HF_EINTERNAL, NULL, "the random source failed");
     *ret_env = env;
@@ -50,20 +50,20 @@ int sql_env(struct sql_store *store, const struct hf_caller *who,
 
 hf_ms sql_wall(const struct sql_store *store)
 {
-    const struct hf_clock *clock = store->base.clock;
+    const struct hf_clock *clock = store->handle.clock;
     hf_ms (*ahead)(struct hf_sql *) = store->sql->methods->ahead_ms;
     return clock->wall_ms(clock->user) + (ahead ? ahead(store->sql) : 0);
 }
 
-static hf_ms sql_now(const struct hf_store *base)
+static hf_ms sql_now(const struct hf_store *handle)
 {
-    return sql_wall((const struct sql_store *)base);
+    return sql_wall((const struct sql_store *)handle);
 }
 
-hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now)
+hf_ms sql_by_caller(const struct hf_store *handle, hf_ms at, hf_ms now)
 {
-    const struct hf_clock *clock = base->clock;
-    bool converts = at && ((const struct sql_store *)base)->plan->own_clock;
+    const struct hf_clock *clock = handle->clock;
+    bool converts = at && ((const struct sql_store *)handle)->plan->own_clock;
     return converts ? at + (clock->wall_ms(clock->user) - now) : at;
 }
 
@@ -72,16 +72,17 @@ int sql_item_token(struct hf_answer *answer, struct hf_item *item,
 {
     struct hf_buf buf;
     hf_buf_init(&buf, hf_alloc_system(), 512);
-    int rc = hf_token_write(&buf, row->lease_store, row->w.lease_fence, row->claim_group);
+    int rc = hf_token_write(&buf, row->lease_incarnation, row->w.lease_fence,
+                            row->claim_group);
     item->token = rc ? NULL : hf_answer_text(answer, hf_buf_str(&buf));
     hf_buf_fini(&buf);
     return item->token ? 0 : HF_ENOMEM;
 }
 
-static int sql_bump(struct hf_store *base, int64_t *ret_incarnation, struct hf_err *err)
+static int sql_bump(struct hf_store *handle, int64_t *ret_incarnation, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_STORE_LOCK, HF_ANY_COUNT);
     size_t bump = hf_ops_call(&ops, HF_SQL_STORE_BUMP, 1);
     hf_ops_call(&ops, HF_SQL_STORE_LOG, 1);
@@ -91,51 +92,52 @@ static int sql_bump(struct hf_store *base, int64_t *ret_incarnation, struct hf_e
     if (rc == 0)
         rc = hf_ops_counted(&ops, err);
     if (rc == 0)
-        *ret_incarnation = hf_cell_i64(hf_ops_result(&ops, bump), 0,
-                                       HF_COL_STORE_BUMP_INCARNATION);
+        *ret_incarnation = hf_out_i64(hf_ops_result(&ops, bump), 0,
+                                      HF_COL_STORE_BUMP_INCARNATION);
     hf_ops_fini(&ops);
     return rc;
 }
 
-static int sql_facts(struct hf_store *base, char **ret_json, struct hf_err *err)
+static int sql_facts(struct hf_store *handle, char **ret_json, struct hf_err *err)
 {
-    struct hf_sql *sql = sql_store_of(base)->sql;
+    struct hf_sql *sql = sql_store_of(handle)->sql;
     struct hf_span json;
     int rc = sql->methods->facts(sql, &json, err);
     if (rc)
         return rc;
-    char *text = base->alloc->realloc(base->alloc->user, NULL, json.len + 1);
+    char *text = handle->alloc->realloc(handle->alloc->user, NULL, json.len + 1);
     if (text) {
         memcpy(text, json.at, json.len);
         text[json.len] = '\0';
         *ret_json = text;
     }
-    base->alloc->free(base->alloc->user, (void *)(uintptr_t)json.at);
+    handle->alloc->free(handle->alloc->user, (void *)(uintptr_t)json.at);
     return text ? 0 : hf_fail_plain(err, HF_ENOMEM);
 }
 
-static uint32_t sql_bell_seen(struct hf_store *base, uint32_t topic)
+static uint32_t sql_bell_seen(struct hf_store *handle, uint32_t topic)
 {
-    struct hf_sql *sql = sql_store_of(base)->sql;
+    struct hf_sql *sql = sql_store_of(handle)->sql;
     return sql->methods->bell_seen(sql, topic);
 }
 
-static bool sql_bell_wait(struct hf_store *base, uint32_t topic, uint32_t seen, hf_ms ms)
+static bool sql_bell_wait(struct hf_store *handle, uint32_t topic, uint32_t seen,
+                          hf_ms ms)
 {
-    struct hf_sql *sql = sql_store_of(base)->sql;
+    struct hf_sql *sql = sql_store_of(handle)->sql;
     return sql->methods->bell_wait(sql, topic, seen, ms);
 }
 
-static bool sql_taken_here(struct hf_store *base, uint32_t *ret_count)
+static bool sql_taken_here(struct hf_store *handle, uint32_t *ret_count)
 {
-    struct hf_sql *sql = sql_store_of(base)->sql;
+    struct hf_sql *sql = sql_store_of(handle)->sql;
     return sql->methods->taken_here && sql->methods->taken_here(sql, ret_count);
 }
 
-static void sql_close(struct hf_store *base)
+static void sql_close(struct hf_store *handle)
 {
-    struct sql_store *store = sql_store_of(base);
-    const struct hf_alloc *alloc = base->alloc;
+    struct sql_store *store = sql_store_of(handle);
+    const struct hf_alloc *alloc = handle->alloc;
     store->sql->methods->close(store->sql);
     sql_policies_forget(store);
     hf_lock_fini(&store->random.lock);
@@ -192,7 +194,7 @@ static const struct hf_store_methods methods = {
     .triggers = &sql_trigger_methods,
     .sessions = &sql_session_methods,
     .waits = &sql_wait_methods,
-    .watch = &sql_watch_methods,
+    .watch = &sql_overview_methods,
     .journal = &sql_journal_methods,
     .known = sql_known,
     .now = sql_now,
@@ -227,7 +229,7 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
     if (!store)
         return hf_fail_plain(err, HF_ENOMEM);
     *store = (struct sql_store){
-        .base = { &methods, alloc, options->clock, options->random, { 0 } },
+        .handle = { &methods, alloc, options->clock, options->random, { 0 } },
         .sql = sql,
         .plan = hf_plan_of(sql),
     };
@@ -241,11 +243,11 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
     }
     hf_lock_init(&store->lock);
     hf_lock_init(&store->random.lock);
-    memcpy(store->base.incarnation, id, sizeof id);
-    store->random.base = (struct hf_random){ &store->random, draw };
+    memcpy(store->handle.incarnation, id, sizeof id);
+    store->random.handle = (struct hf_random){ &store->random, draw };
     if (options->random == hf_random_system())
-        store->base.random = &store->random.base;
-    *ret_store = &store->base;
+        store->handle.random = &store->random.handle;
+    *ret_store = &store->handle;
     return 0;
 }
 

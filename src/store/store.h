@@ -18,7 +18,7 @@ struct policy_set;
 /* The system's random bytes, drawn many at a time: a call into the kernel for each id costs
  * more than the id. A handle does not survive a fork, so no two processes share them. */
 struct sql_random {
-    struct hf_random base;
+    struct hf_random handle;
     pthread_mutex_t lock;
     size_t left;
     uint8_t bytes[512];
@@ -33,7 +33,7 @@ struct sql_secrets {
 };
 
 struct sql_store {
-    struct hf_store base;
+    struct hf_store handle;
     struct hf_sql *sql;
     struct sql_random random;
     const struct hf_plan *plan; /* of its engine */
@@ -69,8 +69,8 @@ int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_er
  * the arena or are the request's. ret_hash has 32 bytes. The request has been checked. */
 int sql_make_row(struct sql_store *store, struct hf_arena *arena,
                  const struct hf_caller *who, struct hf_env *env,
-                 const struct hf_new *request, struct hf_row *ret_row, uint8_t *ret_hash,
-                 struct hf_err *err);
+                 const struct hf_work_spec *request, struct hf_row *ret_row,
+                 uint8_t *ret_hash, struct hf_err *err);
 
 /* The code of an answer that was to be built after its commit: what is done is not told as a
  * failure that wrote nothing. */
@@ -112,7 +112,7 @@ struct sql_beside {
     const uint8_t *hash; /* 32 bytes: of the extra rows, which are part of the request */
 };
 int sql_create_with(struct hf_store *store, const struct hf_caller *who,
-                    const struct hf_new *request, const struct sql_beside *beside,
+                    const struct hf_work_spec *request, const struct sql_beside *beside,
                     struct hf_answer *ret_answer, struct hf_err *err);
 
 /* Append the claim of a unit that the same batch makes. */
@@ -142,7 +142,7 @@ int sql_wake_add(struct sql_store *store, const struct hf_caller *who, struct hf
  * row's insert sql_wake_input appends what makes it an input of its session, if it is one. */
 struct sql_waking {
     const char *session_id;
-    const struct hf_new *unit;
+    const struct hf_work_spec *unit;
 };
 int sql_wake_row(struct sql_store *store, struct hf_arena *arena,
                  const struct hf_caller *who, struct hf_env *env,
@@ -166,7 +166,7 @@ int sql_find(struct hf_ops *ops, const char *id, struct hf_row *ret_row,
 hf_ms sql_wall(const struct sql_store *store);
 /* A time of the store's clock, which said `now`, as the caller's clock will show it: a server's
  * may be another. 0 stays 0. */
-hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now);
+hf_ms sql_by_caller(const struct hf_store *handle, hf_ms at, hf_ms now);
 
 /* Pass the token of a row that was just leased to an item. */
 int sql_item_token(struct hf_answer *answer, struct hf_item *item,
@@ -174,7 +174,7 @@ int sql_item_token(struct hf_answer *answer, struct hf_item *item,
 
 /* The methods, by file. */
 int sql_create(struct hf_store *store, const struct hf_caller *who,
-               const struct hf_new *news, size_t n, unsigned flags,
+               const struct hf_work_spec *news, size_t n, unsigned flags,
                struct hf_answer *ret_answer, struct hf_err *err);
 int sql_claim(struct hf_store *store, const struct hf_caller *who,
               const struct hf_claim *claim, struct hf_answer *answer, struct hf_err *err);
@@ -184,8 +184,8 @@ int sql_change(struct hf_store *store, const struct hf_caller *who,
 int sql_renew_all(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_renew_all *renew, struct hf_answer *answer,
                   struct hf_err *err);
-int sql_known(struct hf_store *store, const char *tenant, const struct hf_new *request,
-              bool *ret_known, struct hf_err *err);
+int sql_known(struct hf_store *store, const char *tenant,
+              const struct hf_work_spec *request, bool *ret_known, struct hf_err *err);
 int sql_get(struct hf_store *store, const char *id, struct hf_answer *answer,
             struct hf_err *err);
 int sql_list(struct hf_store *store, const struct hf_caller *who,
@@ -200,7 +200,7 @@ int sql_amnesty(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
                 struct hf_err *err);
 int sql_log(struct hf_store *store, int64_t before, size_t limit, hf_logged *each,
             void *user, struct hf_err *err);
-int sql_stats(struct hf_store *base, const struct hf_caller *who,
+int sql_stats(struct hf_store *handle, const struct hf_caller *who,
               struct hf_stats *ret_stats, struct hf_err *err);
 int sql_sweep(struct hf_store *store, const struct hf_caller *who, size_t limit,
               struct hf_sweep_report *ret_report, struct hf_err *err);
@@ -213,9 +213,9 @@ int sql_policy_set(struct hf_store *store, const char *scope,
                    const struct hf_policy *policy, struct hf_err *err);
 int sql_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
                    struct hf_policy_answer **ret_answer, struct hf_err *err);
-int sql_limit_set(struct hf_store *store, const char *name, const struct hf_quota *limit,
+int sql_limit_set(struct hf_store *store, const char *name, const struct hf_limit *limit,
                   struct hf_err *err);
-int sql_limit_list(struct hf_store *store, hf_each_quota *each, void *user,
+int sql_limit_list(struct hf_store *store, hf_each_limit *each, void *user,
                    struct hf_err *err);
 int sql_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
                    struct hf_lease_info *ret_info, struct hf_err *err);
@@ -227,7 +227,7 @@ int sql_lease_release(struct hf_store *store, enum hf_leased leased, const char 
 int sql_lease_look(struct hf_store *store, enum hf_leased leased, const char *key,
                    struct hf_lease_info *ret_info, struct hf_err *err);
 int sql_process_register(struct hf_store *store, const struct hf_caller *who,
-                         const struct hf_process_new *request, struct hf_answer *answer,
+                         const struct hf_process_spec *request, struct hf_answer *answer,
                          struct hf_err *err);
 int sql_process_list(struct hf_store *store, const struct hf_caller *who,
                      const struct hf_process_filter *filter,
@@ -247,7 +247,7 @@ int sql_check(struct hf_store *store, hf_found *found, void *user, struct hf_err
 /* The checks that cost little: schema, disk, and on a server guards, feed and wake-ups. */
 int sql_check_quickly(struct hf_store *store, hf_found *found, void *user,
                       struct hf_err *err);
-extern const struct hf_watch_methods sql_watch_methods;
+extern const struct hf_overview_methods sql_overview_methods;
 int sql_dump(struct hf_store *store, const struct hf_dump *dump, struct hf_err *err);
 
 #endif

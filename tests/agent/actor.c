@@ -283,9 +283,9 @@ void actor_send(struct hf_store *store, const char *session_id, const char *text
     char message[512];
     struct hf_session_answer *made = NULL;
     struct hf_answer *sent = NULL;
-    struct hf_session_new fresh = { .size = sizeof(fresh),
-                                    .session_id = session_id,
-                                    .agent = "a" };
+    struct hf_session_spec fresh = { .size = sizeof(fresh),
+                                     .session_id = session_id,
+                                     .agent = "a" };
     must(hf_session_create(store, NULL, &fresh, &made, &err), "create");
     hf_session_answer_free(made);
     snprintf(message, sizeof(message),

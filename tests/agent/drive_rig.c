@@ -200,13 +200,13 @@ void drig_resolve(struct drig *rig, const char *name, const char *actor,
     wait->wait.actor = wait->actor;
 }
 
-static bool same_wait(const struct drig_wait *kept, const struct hf_wait_new *wait)
+static bool same_wait(const struct drig_wait *kept, const struct hf_wait_spec *wait)
 {
     return strcmp(kept->name, wait->name) == 0 &&
            strcmp(kept->wait.kind, hf_wait_kind_word(wait->kind)) == 0;
 }
 
-static void keep_wait(struct drig *rig, const struct hf_wait_new *wait, bool fresh)
+static void keep_wait(struct drig *rig, const struct hf_wait_spec *wait, bool fresh)
 {
     for (size_t i = 0; i < rig->wait_count; i++)
         if (same_wait(&rig->waits[i], wait)) {
@@ -300,7 +300,7 @@ static void learn_calls(struct drig *rig, const struct hf_drive_step *step)
 }
 
 /* A call that was not begun is learned from what is asked about it. */
-static void learn_asked(struct drig *rig, const struct hf_wait_new *wait)
+static void learn_asked(struct drig *rig, const struct hf_wait_spec *wait)
 {
     char tool[16], call[32];
     const char *at = wait->asked ? strstr(wait->asked, "\"name\":\"") : NULL;
@@ -325,7 +325,7 @@ static void tell_step(struct drig *rig, const struct hf_drive_step *step)
     for (size_t i = 0; i < step->begun_count; i++)
         say(rig, "%s %s", i ? "" : " begin", short_key(rig, step->begun[i].key));
     for (size_t i = 0; i < step->wait_count; i++) {
-        const struct hf_wait_new *wait = &step->waits[i];
+        const struct hf_wait_spec *wait = &step->waits[i];
         bool fresh = i >= step->wait_count - step->new_wait_count;
         learn_asked(rig, wait);
         say(rig, " %s %s:%s", fresh ? "ask" : "wait", hf_wait_kind_word(wait->kind),

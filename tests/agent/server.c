@@ -104,8 +104,8 @@ void client_init(struct client *client, const struct server *server, const char 
         hf_secret_new("demo", HF_SECRET_BYTES, "sk-CANARY", &client->key, &err), 0);
     assert_int_equal(hf_http_new(client->loop, config, &transport, &err), 0);
     if (record)
-        assert_int_equal(hf_record_new(client->loop, transport, record, &transport, &err),
-                         0);
+        assert_int_equal(
+            hf_recorder_new(client->loop, transport, record, &transport, &err), 0);
     struct hf_endpoint endpoint = { .size = sizeof(endpoint),
                                     .name = "demo",
                                     .kind = kind,

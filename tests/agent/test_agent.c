@@ -363,9 +363,9 @@ static void check_elsewhere(struct hf_store *store)
     struct hf_task task = { &later, commit_elsewhere };
     struct hf_session_answer *made = NULL;
     struct hf_answer *sent = NULL;
-    struct hf_session_new fresh = { .size = sizeof(fresh),
-                                    .session_id = "s",
-                                    .agent = "helper" };
+    struct hf_session_spec fresh = { .size = sizeof(fresh),
+                                     .session_id = "s",
+                                     .agent = "helper" };
     struct hf_session_send send = {
         .size = sizeof(send),
         .session_id = "s",
@@ -413,9 +413,9 @@ static void send_to(struct hf_store *store, const char *session, const char *age
 {
     struct hf_session_answer *made = NULL;
     struct hf_answer *sent = NULL;
-    struct hf_session_new fresh = { .size = sizeof(fresh),
-                                    .session_id = session,
-                                    .agent = agent };
+    struct hf_session_spec fresh = { .size = sizeof(fresh),
+                                     .session_id = session,
+                                     .agent = agent };
     struct hf_session_send send = {
         .size = sizeof(send),
         .session_id = session,

@@ -106,9 +106,9 @@ static void create(const char *session)
 {
     struct hf_session_answer *made = NULL;
     struct hf_err err = { 0 };
-    struct hf_session_new fresh = { .size = sizeof fresh,
-                                    .session_id = session,
-                                    .agent = "a" };
+    struct hf_session_spec fresh = { .size = sizeof fresh,
+                                     .session_id = session,
+                                     .agent = "a" };
     assert_int_equal(hf_session_create(store, NULL, &fresh, &made, &err), 0);
     hf_session_answer_free(made);
 }
@@ -128,7 +128,7 @@ static bool send(const char *session, const struct hf_user_message *message)
         fail_msg("%s", err.message);
     bool created = hf_answer_at(answer, 0)->created;
     hf_answer_free(answer);
-    hf_text_free(store, json);
+    hf_store_text_free(store, json);
     return created;
 }
 
@@ -238,7 +238,7 @@ static void a_file_that_cannot_be_attached_is_named(void **state)
     struct hf_err err = { 0 };
     char *json = NULL;
     assert_int_equal(hf_user_message_write(store, &message, &json, &err), 0);
-    hf_text_free(store, json);
+    hf_store_text_free(store, json);
     for (int i = 0; i < 17; i++)
         many[i] = path;
     refused(many, 17, HF_ETOOBIG, "at most 16 attached files");

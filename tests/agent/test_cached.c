@@ -39,7 +39,7 @@ struct waiting {
 
 /* One session, made by the first call. One call at a time is enough here. */
 struct cached {
-    struct hf_provider base;
+    struct hf_provider handle;
     struct hf_loop *loop;
     struct peer peer;
     int fd; /* -1: no session */
@@ -181,7 +181,7 @@ static const struct hf_provider_methods methods = { cached_name, cached_start,
 
 static void begin(struct cached *cached)
 {
-    *cached = (struct cached){ .base = { &methods }, .fd = -1 };
+    *cached = (struct cached){ .handle = { &methods }, .fd = -1 };
     assert_int_equal(hf_loop_new(NULL, &cached->loop, NULL), 0);
 }
 
@@ -192,7 +192,8 @@ static uint64_t call(struct cached *cached, struct heard *heard)
     uint64_t id = 0;
     memset(heard, 0, sizeof(*heard));
     asked_simply(&asked, "", "");
-    assert_int_equal(hf_provider_start(&cached->base, &asked.call, &sink, &id, NULL), 0);
+    assert_int_equal(hf_provider_start(&cached->handle, &asked.call, &sink, &id, NULL),
+                     0);
     asked_fini(&asked);
     return id;
 }
@@ -213,7 +214,7 @@ static void a_session_is_kept_between_calls(void **state)
         while (heard.ends == 0)
             (void)hf_loop_step(cached.loop, -1);
     }
-    hf_provider_free(&cached.base);
+    hf_provider_free(&cached.handle);
     assert_string_equal(cached.peer.heard, "cc"); /* free said nothing */
     hf_loop_free(cached.loop);
 }
@@ -230,24 +231,25 @@ static void close_talks_once_and_every_caller_hears_that_it_is_over(void **state
     struct hf_closed closed = { &told, count };
     begin(&cached);
     id = call(&cached, &heard);
-    assert_int_equal(hf_provider_close(&cached.base, &closed), 0);
-    assert_int_equal(hf_provider_close(&cached.base, NULL), 0);
-    assert_int_equal(hf_provider_close(&cached.base, &closed), 0);
+    assert_int_equal(hf_provider_close(&cached.handle, &closed), 0);
+    assert_int_equal(hf_provider_close(&cached.handle, NULL), 0);
+    assert_int_equal(hf_provider_close(&cached.handle, &closed), 0);
     assert_int_equal(told, 0);
     while (told < 2)
         (void)hf_loop_step(cached.loop, -1);
     assert_int_equal(cached.fd, -1);
     assert_string_equal(cached.peer.heard, "cq");
     assert_int_equal(heard.ends, 0); /* the call was cancelled: its sink hears nothing */
-    assert_int_equal(hf_provider_cancel(&cached.base, id), HF_ENOTFOUND);
-    assert_int_equal(hf_provider_close(&cached.base, &closed), 0); /* after the end too */
+    assert_int_equal(hf_provider_cancel(&cached.handle, id), HF_ENOTFOUND);
+    assert_int_equal(hf_provider_close(&cached.handle, &closed),
+                     0); /* after the end too */
     while (told < 3)
         (void)hf_loop_step(cached.loop, -1);
     asked_simply(&asked, "", "");
-    assert_int_equal(hf_provider_start(&cached.base, &asked.call, &sink, &id, NULL),
+    assert_int_equal(hf_provider_start(&cached.handle, &asked.call, &sink, &id, NULL),
                      HF_EFINISHED);
     asked_fini(&asked);
-    hf_provider_free(&cached.base);
+    hf_provider_free(&cached.handle);
     assert_string_equal(cached.peer.heard, "cq");
     hf_loop_free(cached.loop);
 }
@@ -261,8 +263,8 @@ static void free_in_the_middle_of_a_close_calls_nothing(void **state)
     struct hf_closed closed = { &told, count };
     begin(&cached);
     (void)call(&cached, &heard);
-    assert_int_equal(hf_provider_close(&cached.base, &closed), 0);
-    hf_provider_free(&cached.base);
+    assert_int_equal(hf_provider_close(&cached.handle, &closed), 0);
+    hf_provider_free(&cached.handle);
     (void)hf_loop_step(cached.loop, 0);
     assert_int_equal(told, 0);
     assert_int_equal(heard.ends, 0);

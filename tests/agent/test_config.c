@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/bounds.h>
 #include <holdfast/config.h>
-#include <holdfast/limits.h>
 
 #include "agent/kit.h"
 

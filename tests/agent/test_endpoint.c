@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/server.h"
 

@@ -211,18 +211,18 @@ static void retry_after_is_seconds_or_a_date(void **state)
 {
     (void)state;
     const hf_ms now = 1792567680000; /* Wed, 21 Oct 2026 07:28:00 GMT */
-    assert_int_equal(hf_retry_after("0", now), 0);
-    assert_int_equal(hf_retry_after("7", now), 7000);
-    assert_int_equal(hf_retry_after(" 7", now), 7000);
-    assert_int_equal(hf_retry_after("1.5", now), 1000);
-    assert_int_equal(hf_retry_after("3600", now), 3600000);
-    assert_int_equal(hf_retry_after("99999999999999999999", now), 3600000);
-    assert_int_equal(hf_retry_after("Wed, 21 Oct 2026 07:28:30 GMT", now), 30000);
-    assert_int_equal(hf_retry_after("Wed, 21 Oct 2026 07:27:30 GMT", now), 0);
-    assert_int_equal(hf_retry_after("Wed, 31 Feb 2026 07:27:30 GMT", now), 0);
-    assert_int_equal(hf_retry_after("soon", now), 0);
-    assert_int_equal(hf_retry_after("-5", now), 0);
-    assert_int_equal(hf_retry_after("", now), 0);
+    assert_int_equal(hf_wire_retry_after("0", now), 0);
+    assert_int_equal(hf_wire_retry_after("7", now), 7000);
+    assert_int_equal(hf_wire_retry_after(" 7", now), 7000);
+    assert_int_equal(hf_wire_retry_after("1.5", now), 1000);
+    assert_int_equal(hf_wire_retry_after("3600", now), 3600000);
+    assert_int_equal(hf_wire_retry_after("99999999999999999999", now), 3600000);
+    assert_int_equal(hf_wire_retry_after("Wed, 21 Oct 2026 07:28:30 GMT", now), 30000);
+    assert_int_equal(hf_wire_retry_after("Wed, 21 Oct 2026 07:27:30 GMT", now), 0);
+    assert_int_equal(hf_wire_retry_after("Wed, 31 Feb 2026 07:27:30 GMT", now), 0);
+    assert_int_equal(hf_wire_retry_after("soon", now), 0);
+    assert_int_equal(hf_wire_retry_after("-5", now), 0);
+    assert_int_equal(hf_wire_retry_after("", now), 0);
 }
 
 static void nothing_of_a_response_gets_into_an_error(void **state)

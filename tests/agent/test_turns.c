@@ -246,7 +246,7 @@ static void a_stream_that_was_cut_is_not_bought_twice(void **state)
 
 /* A wrapper that lets two attempts through, as a host's breaker would. */
 struct breaker {
-    struct hf_provider base;
+    struct hf_provider handle;
     struct hf_provider *inner;
     int attempts;
 };
@@ -293,7 +293,7 @@ static void a_wrapped_provider_sees_every_attempt(void **state)
     server_start(&server, NULL);
     client_init(&client, &server, "openai-chat", NULL, NULL);
     struct breaker breaker = { { &methods }, client.provider, 0 };
-    client.provider = &breaker.base;
+    client.provider = &breaker.handle;
     host_start(&host, client.loop, client.provider, "once-429");
     host_run(&host);
     assert_int_equal(breaker.attempts, 2);

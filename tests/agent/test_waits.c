@@ -153,7 +153,7 @@ static void on_event(const struct hf_worker_event *event)
 
 static void open_actor(struct actor *actor, struct hf_store *store)
 {
-    static const struct hf_wait_terms at_once = {
+    static const struct hf_tool_wait_terms at_once = {
         .within_ms = 1000, .at_deadline = HF_AT_DEADLINE_FAIL_TURN
     };
     struct hf_tool tool = { .size = sizeof(tool), .recovery = HF_RECOVERY_KEYED };
@@ -261,7 +261,7 @@ static void approve_if_open(struct hf_store *store, int number)
 static void cancel(struct hf_store *store, int number)
 {
     struct hf_session_answer *head = NULL, *inputs = NULL;
-    enum hf_turn_cancel answer = HF_TURN_CANCEL_COUNT;
+    enum hf_session_turn_cancel answer = HF_TURN_CANCEL_COUNT;
     (void)number;
     must(hf_session_inputs(store, session, NULL, 0, &inputs, &err));
     struct hf_session_cancel request = { .size = sizeof(request),

@@ -216,9 +216,9 @@ static void send_message(const char *session, const char *text)
     char message[256];
     struct hf_session_answer *made = NULL;
     struct hf_answer *sent = NULL;
-    struct hf_session_new fresh = { .size = sizeof(fresh),
-                                    .session_id = session,
-                                    .agent = "a" };
+    struct hf_session_spec fresh = { .size = sizeof(fresh),
+                                     .session_id = session,
+                                     .agent = "a" };
     must(hf_session_create(world.store, NULL, &fresh, &made, &err));
     hf_session_answer_free(made);
     snprintf(message, sizeof(message),
@@ -325,14 +325,14 @@ static void a_wake_begins_a_turn(void **state)
 {
     (void)state;
     struct hf_answer *made = NULL, *ended = NULL;
-    struct hf_new unit = { .size = sizeof(unit),
-                           .source = HF_SOURCE_MANUAL,
-                           .source_id = "p1",
-                           .disposition = HF_DISPOSITION_RERUNNABLE };
-    struct hf_process_new process = { .size = sizeof(process),
-                                      .work = &unit,
-                                      .identity_kind = "shell",
-                                      .wake_session = "s" };
+    struct hf_work_spec unit = { .size = sizeof(unit),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = "p1",
+                                 .disposition = HF_DISPOSITION_RERUNNABLE };
+    struct hf_process_spec process = { .size = sizeof(process),
+                                       .work = &unit,
+                                       .identity_kind = "shell",
+                                       .wake_session = "s" };
     send_message("s", "hi");
     start_worker();
     await_model();

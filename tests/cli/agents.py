@@ -155,7 +155,7 @@ class Agents(Case):
         self.assertIn("2020-01-01T00:00:00", told)
         self.assertIn("write the report", said)
         self.ok("schedule", "add", "daily", "--every", "1h", "--wake-session", "s")
-        unit = self.ok("schedule", "trigger", "daily")["work"]
+        unit = self.ok("schedule", "run-now", "daily")["work"]
         self.assertEqual((unit["session_id"], unit["queue"], unit["kind"]), ("s", "session", "wake"))
         self.assertEqual(len(self.wait_for_turns(worker, 1)), 4)
         self.assertEqual(self.ok("work", "show", unit["work_id"])["work"]["status"], "done")
@@ -166,11 +166,11 @@ class Agents(Case):
     def test_a_slot_is_skipped_while_the_agent_is_at_the_last_one(self):
         self.ok("session", "create", "s", "--agent", "scripted")
         self.ok("schedule", "add", "daily", "--every", "1h", "--wake-session", "s")
-        self.ok("schedule", "trigger", "daily")
-        self.cli("schedule", "trigger", "daily", code=7)
+        self.ok("schedule", "run-now", "daily")
+        self.cli("schedule", "run-now", "daily", code=7)
         worker = Worker(self, "--scripted")
         self.wait_for_turns(worker, 1)
-        self.ok("schedule", "trigger", "daily")
+        self.ok("schedule", "run-now", "daily")
         self.assertEqual(len(self.wait_for_turns(worker, 1)), 4)
 
     def test_a_trigger_wakes_an_agent_which_answers(self):

@@ -81,7 +81,7 @@ class Usage(Case):
         self.assertIn("--queue was given more than once",
                       self.usage(*CREATE, "a", "--queue", "q", "--queue", "q"))
         self.assertIn("--id", self.usage("work", "show", GOOD_ID, "--id", GOOD_ID))
-        self.assertIn("--db", self.usage("--db", "a", "--db", "b", "limits"))
+        self.assertIn("--db", self.usage("--db", "a", "--db", "b", "bounds"))
 
     def test_values_for_flags(self):
         self.assertIn("--detached takes no value", self.usage(*CREATE, "a", "--detached=1"))

@@ -8,7 +8,7 @@ FORGED = ("INSERT INTO work_event (event_id, seq, event_type, from_status, to_st
 # A row of scope_effect without a fault, with its columns as keywords.
 SCOPE_EFFECT = {
     "scope": "operation", "scope_id": "o", "effect_key": "1", "tenant": "", "started_at": 1,
-    "settled_at": None, "taken_over": 0, "lease_fence": 1, "lease_store": 1, "lease_ttl_ms": 1000,
+    "settled_at": None, "taken_over": 0, "lease_fence": 1, "lease_incarnation": 1, "lease_ttl_ms": 1000,
     "lease_claimed_at": 1, "lease_expires_at": 1001, "owner": "w", "owner_incarnation": "i",
     "claim_group": "n", "kind": "pay", "recovery": "keyed", "status": "started", "envelope": "{}",
     "outcome": None}

@@ -11,9 +11,9 @@ from harness import Case, main
 COMMANDS = """work create|work claim|work renew|work touch|work release|work hand-back|work wait
 work waiting|work resume|work close-out|work fail|work abandon|work append-event|work cancel
 work requeue|work request-abandon|work list|work show|work events|work output|work stats|work sweep
-work prune|work reconcile|policy set|policy show|store bump|monitor|migrate|doctor|limits
+work prune|work reconcile|policy set|policy show|store bump|monitor|migrate|doctor|bounds
 version|replay|turn inspect|cell run|schedule add|schedule update|schedule pause
-schedule resume|schedule trigger|schedule remove|schedule list|schedule show|schedule preview
+schedule resume|schedule run-now|schedule remove|schedule list|schedule show|schedule preview
 schedule sync|schedule run|trigger subscribe|trigger update|trigger enable|trigger disable
 trigger remove|trigger revive|trigger list|trigger show|trigger emit|trigger deliveries
 trigger granted""".replace("\n", "|").split("|")
@@ -79,7 +79,7 @@ class Help(Case):
         self.cli("--help")
         self.assertRegex(self.cli("--version").out, r"^holdfast \d+\.\d+\.\d+ ")
         self.assertEqual(self.cli("--version").out, self.cli("version").out)
-        self.cli("limits")
+        self.cli("bounds")
 
     def test_every_example_parses(self):
         """An example in --help must not be refused by the parser it documents."""

@@ -232,7 +232,7 @@ class Worker(Case):
         with open(self.path("said"), encoding="utf-8") as pipe:
             return pipe.read()
 
-    def settled(self, work_id):
+    def ended(self, work_id):
         while True:
             work = self.ok("work", "show", work_id)["work"]
             if work["status"] != "running":
@@ -255,7 +255,7 @@ class Worker(Case):
         worker = self.start("cat >said")
         for name, work_id in zip("ab", ids):
             self.assertEqual(json.loads(self.said()), {"n": name, "x": nasty})
-            self.assertEqual(self.settled(work_id)["status"], "done")
+            self.assertEqual(self.ended(work_id)["status"], "done")
         self.end(worker)
 
     def test_a_failing_command_is_a_failure_with_its_code(self):
@@ -263,7 +263,7 @@ class Worker(Case):
         worker = self.start("exit 7")
         while self.ok("work", "show", work_id)["work"]["status"] == "queued":
             self.ok("work", "claim", "--owner", "x", "--queue", "none", "--wait", "20ms")
-        work = self.settled(work_id)
+        work = self.ended(work_id)
         self.assertEqual((work["status"], work["error_class"], work["status_reason"]),
                          ("retry_scheduled", "service_unavailable", "exit code 7"))
         self.end(worker)
@@ -302,7 +302,7 @@ class Worker(Case):
         worker = self.start("holdfast work append-event --type progress --payload 1 --quiet && "
                             "echo $HOLDFAST_WORK_ID >said")
         self.assertEqual(self.said(), work_id + "\n")
-        self.assertEqual(self.settled(work_id)["status"], "done")
+        self.assertEqual(self.ended(work_id)["status"], "done")
         self.assertIn("progress", [event["event_type"] for event in
                                    self.ok("work", "events", work_id)["items"]])
         self.end(worker)
@@ -316,7 +316,7 @@ class Worker(Case):
         self.ok("work", "cancel", work_id, "--reason", "not wanted")
         said = iter(worker.stderr.readline, "")
         self.assertTrue(any("holdfast: " in line for line in said)) # the shell may say more
-        self.assertEqual(self.settled(work_id)["status"], "cancelled")
+        self.assertEqual(self.ended(work_id)["status"], "cancelled")
         self.end(worker)
 
 

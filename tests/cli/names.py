@@ -23,13 +23,13 @@ class Names(Case):
     def test_the_name_of_a_schedule_is_its_newest_unit(self):
         self.ok("schedule", "add", "nightly", "--cron", "0 3 * * *", "--", "echo", "dark")
         self.refused(3, "not_found", "work", "show", "nightly")
-        self.ok("schedule", "trigger", "nightly")
+        self.ok("schedule", "run-now", "nightly")
         self.cli("run", "--worker", "--until-idle")
         self.assertEqual(self.cli("work", "output", "nightly", "--stream", "stdout").out, "dark\n")
 
     def test_a_bad_end_is_acknowledged_run_again_and_cancelled_by_name(self):
         self.cli("schedule", "add", "nightly", "--every", "1h", "--", "false")
-        self.cli("schedule", "trigger", "nightly")
+        self.cli("schedule", "run-now", "nightly")
         self.assertIn("nothing was printed so far", self.cli("work", "output", "nightly").err)
         self.cli("run", "--worker", "--until-idle")
         self.assertEqual(self.ok("attention", "ack", "nightly")["acknowledged"], 1)

@@ -138,22 +138,22 @@ class Schedule(Case):
         self.refused(3, "not_found", "schedule", "update", "t", "--queue", "r")
         self.assertEqual(self.show("s")["schedule"]["queue"], "q")
 
-    def test_pause_resume_remove_trigger(self):
+    def test_pause_resume_remove_run_now(self):
         self.add("s", "--cron", "@yearly")
         one = self.ok("schedule", "pause", "s", "--reason", "a holiday")["schedule"]
         self.assertEqual((one["state"], one["state_reason"]), ("paused", "a holiday"))
         self.assertIs(self.ok("schedule", "pause", "s")["changed"], False)
-        answer = self.ok("schedule", "trigger", "s")
+        answer = self.ok("schedule", "run-now", "s")
         self.assertIs(answer["created"], True)
         work = answer["work"]
         self.assertEqual((work["source_system"], work["source_id"]), ("scheduler", "s"))
         self.assertTrue(work["source_run_id"].startswith("manual:"))
-        self.assertIn("overlap", self.refused(7, "conflict", "schedule", "trigger", "s"))
+        self.assertIn("overlap", self.refused(7, "conflict", "schedule", "run-now", "s"))
         self.assertEqual(self.cli("schedule", "resume", "s").out.split(":")[0], "s resumed")
         self.assertEqual(self.ok("schedule", "remove", "s"), {"ok": True, "removed": "s"})
         self.refused(3, "not_found", "schedule", "show", "s")
         self.refused(3, "not_found", "schedule", "pause", "s")
-        self.refused(3, "not_found", "schedule", "trigger", "s")
+        self.refused(3, "not_found", "schedule", "run-now", "s")
         self.assertEqual(self.rows(), 1)
 
     def test_a_pass_makes_what_is_due(self):

@@ -325,7 +325,7 @@ class Wait(Case):
 
     def test_resume_by_reference_straight_into_running(self):
         self.waiting("--kind", "external", "--ref", "job-1", "--timeout", "5m",
-                     "--escalate-after", "1m", "--escalate", "work:nudge")
+                     "--escalate-after", "1m", "--escalate", "work:remind")
         work = self.ok("work", "resume", "--ref", "job-1", "--owner", "w2", "--ttl", "9s",
                        "--pid", str(os.getpid()))["work"]
         self.assertEqual((work["status"], work["owner"], work["lease_ttl_ms"]),
@@ -618,11 +618,11 @@ class Read(Case):
 
 
 class Whole(Case):
-    def test_limits_version_migrate_and_doctor(self):
-        limits = self.ok("limits")
+    def test_bounds_version_migrate_and_doctor(self):
+        bounds = self.ok("bounds")
         self.assertIn({"name": "key_bytes", "value": 191, "unit": "bytes",
                        "what": "ids, keys, kinds, queues, lanes, references, owners"},
-                      limits["items"])
+                      bounds["items"])
         version = self.ok("version")
         self.assertEqual(list(version), ["ok", "version", "schema_version", "sqlite"])
         self.assertEqual(self.ok("migrate")["schema_version"], version["schema_version"])

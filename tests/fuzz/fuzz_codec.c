@@ -38,9 +38,9 @@ static int journal_again(struct hf_span json, struct hf_bytes *ret_json)
     struct hf_decoded *owner = NULL;
     const struct hf_op_record *ops = NULL;
     size_t count = 0;
-    if (hf_journal_decode(NULL, json, &owner, &ops, &count, &err))
+    if (hf_op_records_decode(NULL, json, &owner, &ops, &count, &err))
         return -1;
-    fuzz_require(hf_journal_encode(NULL, ops, count, ret_json, &err) == 0);
+    fuzz_require(hf_op_records_encode(NULL, ops, count, ret_json, &err) == 0);
     hf_decoded_free(owner);
     return 0;
 }

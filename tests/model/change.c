@@ -53,7 +53,7 @@ static int check_token(struct m_call *call, const struct m_row *row,
 {
     if (m_same(row->settled_token, change->token))
         return after_settling(call, row, change);
-    if (!row->nonce || row->lease_store != call->disk->incarnation ||
+    if (!row->nonce || row->lease_incarnation != call->disk->incarnation ||
         !m_same(change->token, m_token(call->disk, row)))
         return no(call, HF_ELEASELOST);
     return 0;
@@ -385,16 +385,17 @@ static int do_resume(struct m_call *call, struct m_row *row, const struct hf_cha
     struct m_taker taker = { c->owner, c->incarnation, c->nonce, c->ttl_ms, 0 };
     const char *ref = row->w.waiting_ref;
     if (c->owner && !taker.incarnation)
-        taker.incarnation = call->m->base.incarnation;
+        taker.incarnation = call->m->handle.incarnation;
     char fresh[HF_NONCE_TEXT];
     if (c->owner && !c->nonce) {
-        int rc = hf_nonce(call->m->base.random, fresh, call->err);
+        int rc = hf_nonce(call->m->handle.random, fresh, call->err);
         if (rc)
             return rc;
         taker.nonce = fresh;
     }
     if (row->status == HF_STATUS_RUNNING && c->owner && c->nonce &&
-        row->lease_store == call->disk->incarnation && m_same(row->w.owner, c->owner) &&
+        row->lease_incarnation == call->disk->incarnation &&
+        m_same(row->w.owner, c->owner) &&
         m_same(row->w.owner_incarnation, taker.incarnation) &&
         m_same(row->nonce, c->nonce))
         return 1;
@@ -494,8 +495,9 @@ static int apply(struct m_call *call, const struct hf_change *change,
     if (rc == 0 && row->w.session_id && waited && row->status == HF_STATUS_CANCELLED)
         m_cancel_waiting(call, row);
     if (rc == 0 && row->w.session_id && !hf_status_terminal(row->status))
-        m_session_nudge(call, row->w.session_id,
-                        row->status == HF_STATUS_RUNNING ? row->w.cancel_request : NULL);
+        m_session_make_ready(call, row->w.session_id,
+                             row->status == HF_STATUS_RUNNING ? row->w.cancel_request
+                                                              : NULL);
     m_lanes(call->disk);
     return rc;
 }
@@ -652,7 +654,7 @@ int m_renew_all(struct hf_store *store, const struct hf_caller *who,
         bool fresh = !renew->fresh_within_ms ||
                      active >= call.now - renew->fresh_within_ms;
         if (row->status != HF_STATUS_RUNNING || row->w.session_id ||
-            row->lease_store != call.disk->incarnation ||
+            row->lease_incarnation != call.disk->incarnation ||
             !m_same(row->w.owner, renew->owner) || !fresh ||
             (renew->incarnation && !m_same(row->w.owner_incarnation, renew->incarnation)))
             continue;

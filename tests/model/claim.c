@@ -46,7 +46,7 @@ static bool mine(const struct m_call *call, const struct m_row *row,
                  const struct m_taker *taker)
 {
     return row->status == HF_STATUS_RUNNING &&
-           row->lease_store == call->disk->incarnation &&
+           row->lease_incarnation == call->disk->incarnation &&
            m_same(row->w.owner, taker->owner) &&
            m_same(row->w.owner_incarnation, taker->incarnation);
 }

@@ -8,7 +8,8 @@
 #include "model/inside.h"
 
 /* The request as typed, so that what policy adds does not matter. */
-static void digest_of(const struct m_call *call, const struct hf_new *r, uint8_t out[32])
+static void digest_of(const struct m_call *call, const struct hf_work_spec *r,
+                      uint8_t out[32])
 {
     const char *const texts[] = {
         call->who->tenant, r->source_id,       r->source_run_id,
@@ -34,7 +35,7 @@ static void digest_of(const struct m_call *call, const struct hf_new *r, uint8_t
 }
 
 /* The row that the request's keys lead to, if any. */
-static struct m_row *existing(struct m_call *call, const struct hf_new *r,
+static struct m_row *existing(struct m_call *call, const struct hf_work_spec *r,
                               bool *ret_by_dedup)
 {
     struct m_row *by_dedup = NULL;
@@ -59,7 +60,7 @@ static struct m_row *existing(struct m_call *call, const struct hf_new *r,
     return by_dedup;
 }
 
-static const char *unfit(const struct hf_new *r, enum hf_disposition disposition)
+static const char *unfit(const struct hf_work_spec *r, enum hf_disposition disposition)
 {
     if (disposition == HF_DISPOSITION_OWNER_BOUND && r->exec_timeout_ms)
         return "exec_timeout_ms";
@@ -71,7 +72,8 @@ static const char *unfit(const struct hf_new *r, enum hf_disposition disposition
     return NULL;
 }
 
-static void copy_request(struct m_call *call, struct m_row *row, const struct hf_new *r)
+static void copy_request(struct m_call *call, struct m_row *row,
+                         const struct hf_work_spec *r)
 {
     struct model_disk *disk = call->disk;
     struct hf_work *w = &row->w;
@@ -98,8 +100,8 @@ static void copy_request(struct m_call *call, struct m_row *row, const struct hf
 }
 
 /* work > kind > source > default; all of it fixed now. */
-static void fix_policy(struct m_call *call, struct m_row *row, const struct hf_new *r,
-                       const struct hf_policy *policy)
+static void fix_policy(struct m_call *call, struct m_row *row,
+                       const struct hf_work_spec *r, const struct hf_policy *policy)
 {
     struct hf_work *w = &row->w;
     const char *retry = r->retry_policy ? r->retry_policy : policy->retry_policy;
@@ -122,7 +124,7 @@ static void fix_policy(struct m_call *call, struct m_row *row, const struct hf_n
                                                 : policy->exec_timeout_ms;
 }
 
-static void be_born(struct m_call *call, struct m_row *row, const struct hf_new *r)
+static void be_born(struct m_call *call, struct m_row *row, const struct hf_work_spec *r)
 {
     hf_ms due_at = row->w.due_at;
     struct m_say_event say = { "work_created", NULL,
@@ -149,13 +151,13 @@ static void be_born(struct m_call *call, struct m_row *row, const struct hf_new 
     row->w.due_at = due_at;
 }
 
-static struct hf_policy policy_of(struct m_call *call, const struct hf_new *r)
+static struct hf_policy policy_of(struct m_call *call, const struct hf_work_spec *r)
 {
     return m_policy_of(call->disk, r->source, r->kind ? r->kind : "work");
 }
 
 /* Bad input comes before every other check, and refuses the call. */
-static int check_all(struct m_call *call, const struct hf_new *news, size_t n)
+static int check_all(struct m_call *call, const struct hf_work_spec *news, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct hf_policy policy = policy_of(call, &news[i]);
@@ -168,7 +170,7 @@ static int check_all(struct m_call *call, const struct hf_new *news, size_t n)
 }
 
 static const char *limit_of(struct m_call *call, const struct m_row *row,
-                            const struct hf_new *r)
+                            const struct hf_work_spec *r)
 {
     const char *key = r->limit_key ? r->limit_key : r->rate_key;
     const char *tenant = row->w.tenant;
@@ -180,7 +182,7 @@ static const char *limit_of(struct m_call *call, const struct m_row *row,
     return NULL;
 }
 
-int m_create_one(struct m_call *call, const struct hf_new *request,
+int m_create_one(struct m_call *call, const struct hf_work_spec *request,
                  struct m_row **ret_row, bool *ret_created)
 {
     uint8_t asked[32];
@@ -197,7 +199,8 @@ int m_create_one(struct m_call *call, const struct hf_new *request,
     if (row)
         return 0;
     char id[HF_UUID_TEXT];
-    int rc = hf_uuid7(call->now, &call->m->uuid_seq, call->m->base.random, id, call->err);
+    int rc = hf_uuid7(call->now, &call->m->uuid_seq, call->m->handle.random, id,
+                      call->err);
     if (rc)
         return rc;
     row = m_add(call->disk->rows);
@@ -218,7 +221,7 @@ int m_create_one(struct m_call *call, const struct hf_new *request,
 
 /* A request that made no row has all the same taken its turn and looked at its limit, as
  * far as its batch was not refused as a whole. */
-static void charge(struct m_call *call, const struct hf_new *request)
+static void charge(struct m_call *call, const struct hf_work_spec *request)
 {
     struct m_row ghost = { 0 };
     struct hf_policy policy = policy_of(call, request);
@@ -235,8 +238,8 @@ static void charge(struct m_call *call, const struct hf_new *request)
         m_limit_touch(call->disk, name);
 }
 
-static void digest_all(const struct m_call *call, const struct hf_new *news, size_t n,
-                       uint8_t out[32])
+static void digest_all(const struct m_call *call, const struct hf_work_spec *news,
+                       size_t n, uint8_t out[32])
 {
     struct hf_digest digest;
     hf_digest_begin(&digest, "model.creates", 1);
@@ -249,7 +252,7 @@ static void digest_all(const struct m_call *call, const struct hf_new *news, siz
         abort();
 }
 
-static int create_all(struct m_call *call, const struct hf_new *news, size_t n,
+static int create_all(struct m_call *call, const struct hf_work_spec *news, size_t n,
                       unsigned flags, struct hf_answer *answer)
 {
     for (size_t i = 0; i < n; i++) {
@@ -283,7 +286,7 @@ static void say_what_is_gone(struct m_call *call, struct hf_answer *answer)
 }
 
 int m_create(struct hf_store *store, const struct hf_caller *who,
-             const struct hf_new *news, size_t n, unsigned flags,
+             const struct hf_work_spec *news, size_t n, unsigned flags,
              struct hf_answer *answer, struct hf_err *err)
 {
     struct m_call call = m_begin(store, who, err);

@@ -139,10 +139,10 @@ int m_pulse(struct hf_store *store, struct hf_err *err)
 
 void m_log_add(struct m_call *call, const char *what, const char *detail)
 {
-    struct hf_log_entry *entry = m_add(call->disk->log);
-    *entry = (struct hf_log_entry){ (int64_t)call->disk->log.count, call->now,
-                                    m_text(call->disk, what),
-                                    m_text(call->disk, detail) };
+    struct hf_store_log_entry *entry = m_add(call->disk->log);
+    *entry = (struct hf_store_log_entry){ (int64_t)call->disk->log.count, call->now,
+                                          m_text(call->disk, what),
+                                          m_text(call->disk, detail) };
 }
 
 static bool kept_from_renewing(const struct m_call *call, hf_ms expires, hf_ms ttl,
@@ -169,7 +169,7 @@ int m_amnesty(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
         struct m_row *row = &call.disk->rows.at[i];
         hf_ms expires = row->w.lease_expires_at, ttl = row->w.lease_ttl_ms;
         bool ours = row->status == HF_STATUS_RUNNING && !row->w.session_id &&
-                    row->lease_store == call.disk->incarnation;
+                    row->lease_incarnation == call.disk->incarnation;
         if (!ours || !kept_from_renewing(&call, expires, ttl, stalled_ms))
             continue;
         row->w.lease_expires_at = call.lease_now + ttl;

@@ -2,7 +2,7 @@
 #ifndef TESTS_MODEL_INSIDE_H
 #define TESTS_MODEL_INSIDE_H
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/arena.h"
 #include "model/model.h"
@@ -17,7 +17,7 @@ struct m_row {
     enum hf_source source;
     uint8_t asked[32]; /* digest of the request as typed */
     const char *nonce; /* NULL: no lease */
-    int64_t lease_store;
+    int64_t lease_incarnation;
     hf_ms grace_ms;
     hf_ms check_at; /* on the lease clock */
     const char *settled_token;
@@ -190,7 +190,7 @@ struct model_disk {
     int64_t secret; /* which one makes keys; the one before is valid until: */
     hf_ms secret_until;
     M_LIST(struct m_history) histories;
-    M_LIST(struct hf_log_entry) log;
+    M_LIST(struct hf_store_log_entry) log;
     int64_t pruned_id; /* the last event that prune took */
     M_LIST(struct m_limit) limits;
     M_LIST(struct m_fair) fairs;
@@ -202,7 +202,7 @@ struct model_disk {
 };
 
 struct model {
-    struct hf_store base;
+    struct hf_store handle;
     struct model_disk *disk;
     uint64_t uuid_seq;
 };
@@ -347,10 +347,10 @@ void m_receipt_add(struct m_call *call, const char *scope, const uint8_t asked[3
 /* ---- verbs ------------------------------------------------------------------------------ */
 
 int m_create(struct hf_store *store, const struct hf_caller *who,
-             const struct hf_new *news, size_t n, unsigned flags,
+             const struct hf_work_spec *news, size_t n, unsigned flags,
              struct hf_answer *answer, struct hf_err *err);
 /* One row made from a request; *ret_row may be one that was there. */
-int m_create_one(struct m_call *call, const struct hf_new *request,
+int m_create_one(struct m_call *call, const struct hf_work_spec *request,
                  struct m_row **ret_row, bool *ret_created);
 int m_claim(struct hf_store *store, const struct hf_caller *who,
             const struct hf_claim *claim, struct hf_answer *answer, struct hf_err *err);
@@ -389,15 +389,15 @@ int m_policy_set(struct hf_store *store, const char *scope,
                  const struct hf_policy *policy, struct hf_err *err);
 int m_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
                  struct hf_policy_answer **ret_answer, struct hf_err *err);
-int m_quota_set(struct hf_store *store, const char *name, const struct hf_quota *quota,
+int m_limit_set(struct hf_store *store, const char *name, const struct hf_limit *wanted,
                 struct hf_err *err);
-int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
+int m_limit_list(struct hf_store *store, hf_each_limit *each, void *user,
                  struct hf_err *err);
 
 /* ---- sessions --------------------------------------------------------------------------- */
 
 extern const struct hf_session_methods m_session_methods;
-extern const struct hf_watch_methods m_watch_methods;
+extern const struct hf_overview_methods m_overview_methods;
 extern const struct hf_journal_methods m_journal_methods;
 int m_queues(struct hf_store *store, const struct hf_caller *who, hf_each_queue *each,
              void *user, struct hf_err *err);
@@ -434,7 +434,8 @@ void m_session_free(struct m_call *call, struct m_session *s, hf_ms until);
 void m_session_ended(struct m_call *call, struct m_session *s, const char *token,
                      const char *verb);
 bool m_session_ended_by(const struct m_session *s, const char *token, const char *verb);
-void m_session_nudge(struct m_call *call, const char *session_id, const char *cancel);
+void m_session_make_ready(struct m_call *call, const char *session_id,
+                          const char *cancel);
 /* The first input that can begin a turn, or NULL. */
 struct m_input *m_session_pending(struct model_disk *disk, const struct m_session *s);
 /* The input of the open turn is queued again. */
@@ -500,7 +501,7 @@ hf_ms m_waits_next(const struct model_disk *disk);
 void m_cancel_waiting(struct m_call *call, const struct m_row *row);
 int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_session_cancel *request,
-                  enum hf_turn_cancel *ret_answer, struct hf_err *err);
+                  enum hf_session_turn_cancel *ret_answer, struct hf_err *err);
 
 /* Effects and blobs. A step's effects are checked first, then stored. */
 int m_effects_check(const struct m_call *call, const struct m_turn *turn,

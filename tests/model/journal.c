@@ -37,7 +37,7 @@ static void lease_to(struct m_call *call, struct m_scope_effect *one,
                      const struct hf_journal_begin *request)
 {
     one->owner = m_text(call->disk, request->owner);
-    one->incarnation = m_text(call->disk, call->m->base.incarnation);
+    one->incarnation = m_text(call->disk, call->m->handle.incarnation);
     one->nonce = request->nonce
                      ? m_text(call->disk, request->nonce)
                      : m_say(call->disk, "n%zu-%lld", call->disk->scope_effects.count,
@@ -89,7 +89,7 @@ static int m_begin_effect(struct hf_store *store, const struct hf_caller *who,
     }
     bool mine = m_same(one->owner, request->owner) &&
                 m_same(one->nonce, request->nonce) &&
-                m_same(one->incarnation, call.m->base.incarnation) &&
+                m_same(one->incarnation, call.m->handle.incarnation) &&
                 one->store == call.disk->incarnation;
     if (is_live(&call, one) && !(request->nonce && mine)) {
         answer->decision = HF_DECISION_BUSY;

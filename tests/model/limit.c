@@ -321,16 +321,16 @@ hf_ms m_limits_next(const struct model_disk *disk)
     return next;
 }
 
-int m_quota_set(struct hf_store *store, const char *name, const struct hf_quota *quota,
+int m_limit_set(struct hf_store *store, const char *name, const struct hf_limit *wanted,
                 struct hf_err *err)
 {
     struct m_call call = m_begin(store, NULL, err);
     struct m_limit *limit = limit_named(call.disk, name);
-    bool same_rate = limit->period && limit->period == quota->rate_ms;
-    limit->max = quota->max_running;
-    limit->count = quota->rate_count;
-    limit->period = quota->rate_ms;
-    limit->burst = quota->burst;
+    bool same_rate = limit->period && limit->period == wanted->rate_ms;
+    limit->max = wanted->max_running;
+    limit->count = wanted->rate_count;
+    limit->period = wanted->rate_ms;
+    limit->burst = wanted->burst;
     if (!same_rate) {
         limit->level = limit->period * limit->burst;
         limit->level_at = call.now;
@@ -344,13 +344,13 @@ int m_quota_set(struct hf_store *store, const char *name, const struct hf_quota 
     return 0;
 }
 
-int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
+int m_limit_list(struct hf_store *store, hf_each_limit *each, void *user,
                  struct hf_err *err)
 {
     struct m_call call = m_begin(store, NULL, err);
     for (size_t i = 0; i < call.disk->limits.count; i++) {
         const struct m_limit *limit = &call.disk->limits.at[i];
-        struct hf_quota_state state = { .limit = { .size = sizeof state.limit,
+        struct hf_limit_state state = { .limit = { .size = sizeof state.limit,
                                                    .name = limit->name,
                                                    .max_running = limit->max },
                                         .tenant = "",

@@ -168,7 +168,7 @@ hf_ms m_act_at(const struct m_row *row)
 
 const char *m_token(struct model_disk *disk, const struct m_row *row)
 {
-    return m_say(disk, "hf1.%lld.%lld.%s", (long long)row->lease_store,
+    return m_say(disk, "hf1.%lld.%lld.%s", (long long)row->lease_incarnation,
                  (long long)row->w.lease_fence, row->nonce);
 }
 
@@ -237,7 +237,7 @@ static void release(struct m_row *row)
         row->w.holder = NULL;
     }
     row->nonce = NULL;
-    row->lease_store = 0;
+    row->lease_incarnation = 0;
     row->grace_ms = 0;
     row->check_at = 0;
     row->session_fence = 0;
@@ -292,7 +292,7 @@ void m_acquire(struct m_call *call, struct m_row *row, const struct m_taker *tak
     row->w.owner = m_text(call->disk, taker->owner);
     row->w.owner_incarnation = m_text(call->disk, taker->incarnation);
     row->nonce = m_text(call->disk, taker->nonce);
-    row->lease_store = call->disk->incarnation;
+    row->lease_incarnation = call->disk->incarnation;
     row->grace_ms = policy.grace_ms;
     row->w.lease_ttl_ms = ttl_ms;
     row->w.lease_expires_at = m_later(call->lease_now, row->w.lease_ttl_ms);
@@ -432,8 +432,8 @@ static const struct hf_store_methods methods = {
     .log = m_log,
     .policy_set = m_policy_set,
     .policy_get = m_policy_get,
-    .limit_set = m_quota_set,
-    .limit_list = m_quota_list,
+    .limit_set = m_limit_set,
+    .limit_list = m_limit_list,
     .lease_take = m_lease_take,
     .lease_renew = m_lease_renew,
     .lease_release = m_lease_release,
@@ -449,7 +449,7 @@ static const struct hf_store_methods methods = {
     .close = m_close,
     .sessions = &m_session_methods,
     .waits = &m_wait_methods,
-    .watch = &m_watch_methods,
+    .watch = &m_overview_methods,
     .journal = &m_journal_methods,
 };
 
@@ -461,10 +461,10 @@ int model_open(struct model_disk *disk, const struct hf_store_options *options,
         return hf_fail_plain(err, HF_ENOMEM);
     const struct hf_clock *clock = options->clock;
     m->disk = disk;
-    m->base = (struct hf_store){ .methods = &methods,
-                                 .alloc = options->alloc,
-                                 .clock = clock,
-                                 .random = options->random };
+    m->handle = (struct hf_store){ .methods = &methods,
+                                   .alloc = options->alloc,
+                                   .clock = clock,
+                                   .random = options->random };
     uint64_t seq = 0;
     char id[HF_UUID_TEXT];
     int rc = hf_uuid7(clock->wall_ms(clock->user), &seq, options->random, id, err);
@@ -472,10 +472,10 @@ int model_open(struct model_disk *disk, const struct hf_store_options *options,
         free(m);
         return rc;
     }
-    memcpy(m->base.incarnation, id, sizeof(id));
+    memcpy(m->handle.incarnation, id, sizeof(id));
     if (!disk->used) /* at the first open it starts at wall time */
         disk->lease_offset_ms = clock->wall_ms(clock->user) - clock->mono_ms(clock->user);
     disk->used = true;
-    *ret_store = &m->base;
+    *ret_store = &m->handle;
     return 0;
 }

@@ -425,8 +425,9 @@ static void check_row(void *user, const struct hf_work *work, const char *settle
         pair_differ(raw->pair, "%s, lease_check_at: the model has %lld, the store %lld",
                     where, (long long)row->check_at, (long long)check_at);
     if (row->store != store)
-        pair_differ(raw->pair, "%s, lease_store: the model has %lld, the store %lld",
-                    where, (long long)row->store, (long long)store);
+        pair_differ(raw->pair,
+                    "%s, lease_incarnation: the model has %lld, the store %lld", where,
+                    (long long)row->store, (long long)store);
 }
 
 /* What the model states of a payload: the whole of it after "=", otherwise lines that are

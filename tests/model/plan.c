@@ -55,7 +55,7 @@ static const struct pair_unit *some_unit(struct pair *pair, struct dice *dice)
 
 /* ---- create ------------------------------------------------------------------------------ */
 
-static void draw_limits(struct dice *dice, struct hf_new *new)
+static void draw_limits(struct dice *dice, struct hf_work_spec *new)
 {
     if (one_in(dice, 6))
         new->delay_ms = PICK(dice, spans);
@@ -75,7 +75,7 @@ static void draw_limits(struct dice *dice, struct hf_new *new)
 }
 
 /* Keys of limits and fair shares. */
-static void draw_shares(struct dice *dice, struct hf_new *new)
+static void draw_shares(struct dice *dice, struct hf_work_spec *new)
 {
     static const char *const limits[] = { NULL, NULL, NULL, "k-1", "k-2" };
     static const char *const fairs[] = { NULL, NULL, "a", "b" };
@@ -89,7 +89,7 @@ static void draw_shares(struct dice *dice, struct hf_new *new)
         new->fair_weight = 1 + (int)roll(dice, 4);
 }
 
-static void draw_new(struct pair *pair, struct dice *dice, struct hf_new *new)
+static void draw_new(struct pair *pair, struct dice *dice, struct hf_work_spec *new)
 {
     static const char *const lanes[] = { NULL, NULL, NULL, "lane-1", "lane-2" };
     static const char *const dedups[] = { NULL, NULL, NULL, NULL, "d-1", "d-2" };
@@ -99,7 +99,7 @@ static void draw_new(struct pair *pair, struct dice *dice, struct hf_new *new)
         HF_DISPOSITION_OWNER_BOUND, HF_DISPOSITION_EXTERNALLY_OWNED
     };
     char name[32];
-    *new = (struct hf_new){ .size = sizeof(*new) };
+    *new = (struct hf_work_spec){ .size = sizeof(*new) };
     new->source = (enum hf_source)(1 + roll(dice, HF_SOURCE_COUNT - 1));
     (void)snprintf(name, sizeof(name), "s-%u", roll(dice, one_in(dice, 4) ? 5 : 4000));
     new->source_id = pair_text(pair, name);
@@ -131,7 +131,7 @@ static unsigned draw_flags(struct dice *dice)
     return (one_in(dice, 4) ? HF_ALL_OR_NONE : 0u) | (one_in(dice, 5) ? HF_BRIEF : 0u);
 }
 
-static void say_new(struct pair *pair, const struct hf_new *new)
+static void say_new(struct pair *pair, const struct hf_work_spec *new)
 {
     pair_say(pair, " [%s %s/%s kind=%s lane=%s dedup=%s idem=%s %s prio=%d delay=%lld",
              hf_source_word(new->source), new->source_id,
@@ -151,7 +151,7 @@ static void say_new(struct pair *pair, const struct hf_new *new)
 
 static void do_create(struct pair *pair, struct dice *dice)
 {
-    struct hf_new news[3];
+    struct hf_work_spec news[3];
     struct hf_caller who = caller(dice);
     size_t n = one_in(dice, 3) ? 1 + roll(dice, 3) : 1;
     unsigned flags = draw_flags(dice);
@@ -434,17 +434,17 @@ static void do_change(struct pair *pair, struct dice *dice)
 
 static void create_crowd(struct pair *pair, const struct hf_caller *who, size_t n)
 {
-    struct hf_new news[CROWD_MOST];
+    struct hf_work_spec news[CROWD_MOST];
     int codes[SIDES];
     struct hf_answer *answers[SIDES];
     for (size_t i = 0; i < n; i++) {
         char name[48];
         (void)snprintf(name, sizeof(name), "crowd-%zu-%zu", pair->unit_count, i);
-        news[i] = (struct hf_new){ .size = sizeof(news[i]),
-                                   .source = HF_SOURCE_MANUAL,
-                                   .source_id = pair_text(pair, name),
-                                   .kind = kinds[i % 9 == 8],
-                                   .priority = 0 };
+        news[i] = (struct hf_work_spec){ .size = sizeof(news[i]),
+                                         .source = HF_SOURCE_MANUAL,
+                                         .source_id = pair_text(pair, name),
+                                         .kind = kinds[i % 9 == 8],
+                                         .priority = 0 };
     }
     for (int side = 0; side < SIDES; side++)
         codes[side] = hf_work_create(pair->store[side], who, news, n, 0, &answers[side],
@@ -615,20 +615,20 @@ static void do_limit(struct pair *pair, struct dice *dice)
     static const char *const names[] = { "key:k-1",  "key:k-1",  "key:k-2",
                                          "rate:r-1", "rate:r-1", "kind:mail" };
     struct hf_caller who = caller(dice);
-    struct hf_quota quota = { .size = sizeof(quota), .name = PICK(dice, names) };
+    struct hf_limit limit = { .size = sizeof(limit), .name = PICK(dice, names) };
     if (!one_in(dice, 4))
-        quota.max_running = roll(dice, 4);
+        limit.max_running = roll(dice, 4);
     if (one_in(dice, 2)) {
-        quota.rate_count = 1 + roll(dice, 3);
-        quota.rate_ms = PICK(dice, spans);
-        quota.burst = roll(dice, 3);
+        limit.rate_count = 1 + roll(dice, 3);
+        limit.rate_ms = PICK(dice, spans);
+        limit.burst = roll(dice, 3);
     }
-    pair_say(pair, "limit %s tenant=%s max=%lld rate=%lld/%lld burst=%lld", quota.name,
-             who.tenant ? who.tenant : "-", (long long)quota.max_running,
-             (long long)quota.rate_count, (long long)quota.rate_ms,
-             (long long)quota.burst);
+    pair_say(pair, "limit %s tenant=%s max=%lld rate=%lld/%lld burst=%lld", limit.name,
+             who.tenant ? who.tenant : "-", (long long)limit.max_running,
+             (long long)limit.rate_count, (long long)limit.rate_ms,
+             (long long)limit.burst);
     for (int side = 0; side < SIDES; side++) {
-        int rc = hf_quota_set(pair->store[side], &who, &quota, NULL);
+        int rc = hf_limit_set(pair->store[side], &who, &limit, NULL);
         pair_codes(pair, "limit", 0, rc);
     }
 }
@@ -839,9 +839,9 @@ static void do_lease(struct pair *pair, struct dice *dice)
     for (int side = 0; side < SIDES; side++) {
         const char *token = unit->token[0][side] ? unit->token[0][side] : "hf1.1.1.x";
         struct hf_store *store = pair->store[side];
-        struct hf_session_new wanted = { .size = sizeof(wanted),
-                                         .session_id = key,
-                                         .agent = "a" };
+        struct hf_session_spec wanted = { .size = sizeof(wanted),
+                                          .session_id = key,
+                                          .agent = "a" };
         struct hf_session_answer *made = NULL;
         if (what == 0 && hf_session_create(store, NULL, &wanted, &made, NULL) == 0)
             hf_session_answer_free(made);

@@ -239,10 +239,10 @@ static void reach_code(struct pair *pair, int code)
 static void do_create(struct pair *pair, struct dice *dice, size_t at)
 {
     bool other = one_in(dice, 6);
-    struct hf_session_new request = { .size = sizeof(request),
-                                      .session_id = ids[at],
-                                      .agent = ids[at],
-                                      .config = other ? "{\"m\":2}" : "{\"m\":1}" };
+    struct hf_session_spec request = { .size = sizeof(request),
+                                       .session_id = ids[at],
+                                       .agent = ids[at],
+                                       .config = other ? "{\"m\":2}" : "{\"m\":1}" };
     struct hf_session_answer *answers[SIDES];
     int codes[SIDES];
     pair_say(pair, "session create %s config %d", ids[at], other);
@@ -510,7 +510,7 @@ static const struct hf_session_blob abc = {
 struct extras {
     struct hf_session_blob blob;
     struct hf_session_spent spent;
-    struct hf_new unit;
+    struct hf_work_spec unit;
     char name[24];
 };
 
@@ -526,11 +526,11 @@ static void draw_extras(struct dice *dice, struct extras *extras,
                                                one_in(dice, 2) ? "m1" : NULL,
                                                { .input = roll(dice, 9) } };
     (void)snprintf(extras->name, sizeof(extras->name), "out-%u", roll(dice, 20));
-    extras->unit = (struct hf_new){ .size = sizeof(extras->unit),
-                                    .source = HF_SOURCE_MANUAL,
-                                    .source_id = extras->name,
-                                    .kind = "mail",
-                                    .priority = -1 };
+    extras->unit = (struct hf_work_spec){ .size = sizeof(extras->unit),
+                                          .source = HF_SOURCE_MANUAL,
+                                          .source_id = extras->name,
+                                          .kind = "mail",
+                                          .priority = -1 };
     commit->blobs = &extras->blob;
     commit->blob_count = one_in(dice, 6);
     commit->spent = &extras->spent;

@@ -98,7 +98,7 @@ static void compare_waits(struct pair *pair, const char *session_id)
 
 /* ---- operations ---------------------------------------------------------------------- */
 
-static void fill_wait(struct pair *pair, struct dice *dice, struct hf_wait_new *wait)
+static void fill_wait(struct pair *pair, struct dice *dice, struct hf_wait_spec *wait)
 {
     static const hf_ms spans[] = { 1000, 30000, 600000 };
     static const enum hf_wait_policy policies[] = { HF_AT_DEADLINE_RESULT,
@@ -108,10 +108,10 @@ static void fill_wait(struct pair *pair, struct dice *dice, struct hf_wait_new *
                                                      HF_AT_DEADLINE_APPROVE,
                                                      HF_AT_DEADLINE_FAIL_TURN };
     struct which which = draw_which(dice);
-    *wait = (struct hf_wait_new){ .size = sizeof(*wait),
-                                  .kind = which.kind,
-                                  .name = which.name,
-                                  .deadline_at = pair->wall + PICK(dice, spans) };
+    *wait = (struct hf_wait_spec){ .size = sizeof(*wait),
+                                   .kind = which.kind,
+                                   .name = which.name,
+                                   .deadline_at = pair->wall + PICK(dice, spans) };
     if (which.kind == HF_WAIT_APPROVAL)
         wait->policy = PICK(dice, approvals);
     else if (which.kind == HF_WAIT_CUSTOM)
@@ -121,7 +121,7 @@ static void fill_wait(struct pair *pair, struct dice *dice, struct hf_wait_new *
 void pair_wait_step(struct pair *pair, struct dice *dice, const char *id, size_t at)
 {
     struct pair_talk *talk = &pair->talks[at][0];
-    struct hf_wait_new waits[2];
+    struct hf_wait_spec waits[2];
     struct hf_session_stepped stepped[SIDES] = { { .step = 0 } };
     int codes[SIDES];
     struct hf_session_step step = { .size = sizeof(step),
@@ -240,7 +240,8 @@ void pair_wait_revoke(struct pair *pair, struct dice *dice, const char *id, size
 void pair_wait_cancel(struct pair *pair, struct dice *dice, const char *id, size_t at)
 {
     const struct pair_talk *talk = &pair->talks[at][roll(dice, PAIR_TALKS)];
-    enum hf_turn_cancel told[SIDES] = { HF_TURN_CANCEL_COUNT, HF_TURN_CANCEL_COUNT };
+    enum hf_session_turn_cancel told[SIDES] = { HF_TURN_CANCEL_COUNT,
+                                                HF_TURN_CANCEL_COUNT };
     int codes[SIDES];
     pair_say(pair, "cancel a turn of %s", id);
     for (int side = 0; side < SIDES; side++) {

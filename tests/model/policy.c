@@ -104,7 +104,7 @@ hf_ms m_retry_delay(struct m_call *call, const char *json, int64_t failures)
     if (!retry.jitter || most <= 0)
         return most > 0 ? most : 0;
     uint64_t chance = 0;
-    const struct hf_random *random = call->m->base.random;
+    const struct hf_random *random = call->m->handle.random;
     (void)random->fill(random->user, &chance, sizeof(chance)); /* a test's never fails */
     return (hf_ms)(chance % ((uint64_t)most + 1));
 }

@@ -188,7 +188,7 @@ int m_dump(struct hf_store *store, const struct hf_dump *dump, struct hf_err *er
     for (size_t i = 0; i < call.disk->rows.count; i++) {
         const struct m_row *row = &call.disk->rows.at[i];
         dump->row(dump->user, &row->w, row->settled_verb, row->check_at,
-                  row->lease_store);
+                  row->lease_incarnation);
     }
     for (size_t i = 0; i < call.disk->events.count; i++)
         dump->event(dump->user, &call.disk->events.at[i].e);

@@ -162,7 +162,7 @@ bool m_session_ended_by(const struct m_session *s, const char *token, const char
     return s && token && m_same(s->ended_token, token) && m_same(s->ended_verb, verb);
 }
 
-void m_session_nudge(struct m_call *call, const char *session_id, const char *cancel)
+void m_session_make_ready(struct m_call *call, const char *session_id, const char *cancel)
 {
     struct m_session *s = m_session_of(call->disk, session_id);
     if (!s)
@@ -185,7 +185,7 @@ void m_input_back(struct m_call *call, struct m_row *row, const char *gate,
 
 /* ---- create ----------------------------------------------------------------------------- */
 
-static void digest_of(const struct m_call *call, const struct hf_session_new *r,
+static void digest_of(const struct m_call *call, const struct hf_session_spec *r,
                       uint8_t out[32])
 {
     const char *const texts[] = { call->who->tenant, r->agent, r->config,
@@ -199,7 +199,7 @@ static void digest_of(const struct m_call *call, const struct hf_session_new *r,
         abort();
 }
 
-static struct m_session *add_session(struct m_call *call, const struct hf_session_new *r)
+static struct m_session *add_session(struct m_call *call, const struct hf_session_spec *r)
 {
     struct model_disk *disk = call->disk;
     struct m_session *s = m_add(disk->sessions);
@@ -219,7 +219,7 @@ static struct m_session *add_session(struct m_call *call, const struct hf_sessio
 }
 
 static int session_create(struct hf_store *store, const struct hf_caller *who,
-                          const struct hf_session_new *request,
+                          const struct hf_session_spec *request,
                           struct hf_session_answer *answer, struct hf_err *err)
 {
     struct m_call call = m_begin(store, who, err);
@@ -303,7 +303,7 @@ static int session_send(struct hf_store *store, const struct hf_caller *who,
         row = add_unit(&call, request, id);
         struct m_input *input = m_add(call.disk->inputs);
         *input = (struct m_input){ .session_id = row->w.session_id, .seq = row->seq };
-        m_session_nudge(&call, request->session_id, NULL);
+        m_session_make_ready(&call, request->session_id, NULL);
     }
     struct hf_item *item = hf_answer_add(answer);
     m_show(&call, answer, item, row, false);

@@ -22,7 +22,7 @@ static void pin(struct m_call *call, struct m_row *row, const struct m_session *
     row->w.owner_incarnation = s->incarnation;
     row->nonce = s->nonce;
     row->session_fence = s->fence;
-    row->lease_store = call->disk->incarnation;
+    row->lease_incarnation = call->disk->incarnation;
 }
 
 static void start(struct m_call *call, struct m_row *row, const struct m_session *s)

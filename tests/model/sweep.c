@@ -126,7 +126,7 @@ static void make_beside(struct m_call *call, const struct m_row *row, const char
     hf_json_opt_str(&json, "waiting_ref", row->w.waiting_ref);
     hf_json_put_str(&json, "work_id", row->w.work_id);
     hf_json_end(&json);
-    struct hf_new request = {
+    struct hf_work_spec request = {
         .size = sizeof(request),
         .source = HF_SOURCE_CONTROL,
         .source_id = row->w.work_id,

@@ -60,7 +60,7 @@ static const char *kind_of_id(const char *wait_id)
 
 /* ---- closing ---------------------------------------------------------------------------- */
 
-static void rouse(struct m_call *call, struct m_session *s)
+static void make_turn_ready(struct m_call *call, struct m_session *s)
 {
     if (!s->nonce && (!s->s.ready_at || s->s.ready_at > call->now))
         s->s.ready_at = call->now;
@@ -142,7 +142,7 @@ void m_waits_prune(struct model_disk *disk, hf_ms before)
 /* ---- opening, putting away --------------------------------------------------------------- */
 
 static struct m_wait *open_one(struct m_call *call, struct m_turn *turn,
-                               const struct hf_wait_new *asked)
+                               const struct hf_wait_spec *asked)
 {
     struct model_disk *disk = call->disk;
     const struct m_session *s = m_session_of(disk, turn->session_id);
@@ -305,7 +305,7 @@ static void page(struct m_call *call, const struct m_wait *wait)
     const char *by = wait->w.answerer
                          ? m_say(call->disk, "\"answerer\":\"%s\",", wait->w.answerer)
                          : "";
-    struct hf_new request = {
+    struct hf_work_spec request = {
         .size = sizeof(request),
         .source = HF_SOURCE_CONTROL,
         .source_id = wait->w.turn_id,
@@ -358,7 +358,7 @@ static void expire(struct m_call *call, struct m_wait *wait)
     struct m_row *row = unit_of(call, wait->w.session_id, wait->w.turn_id);
     bool fails = m_same(wait->w.policy, "fail_turn");
     if (m_same(s->s.turn_id, wait->w.turn_id))
-        rouse(call, s);
+        make_turn_ready(call, s);
     close_wait(call, wait, "timed_out", outcome_at_deadline(wait->w.policy), "sweep");
     if (!fails) {
         resume_unit(call, row, wait->w.wait_id, "resumed");
@@ -454,7 +454,7 @@ static const char *fresh(struct m_call *call)
     char nonce[HF_NONCE_TEXT];
     if (call->who->operation_id)
         return call->who->operation_id;
-    if (hf_nonce(call->m->base.random, nonce, NULL))
+    if (hf_nonce(call->m->handle.random, nonce, NULL))
         abort();
     return m_text(call->disk, nonce);
 }
@@ -473,7 +473,7 @@ static struct m_wait *end_one(struct m_call *call, const char *wait_id, const ch
         close_wait(call, wait, state, outcome, closed_by);
         if (!early) {
             if (m_same(s->s.turn_id, wait->w.turn_id))
-                rouse(call, s);
+                make_turn_ready(call, s);
             resume_unit(call, unit_of(call, wait->w.session_id, wait->w.turn_id), wait_id,
                         "resumed");
         }
@@ -565,7 +565,7 @@ static int revoke(struct hf_store *store, const struct hf_caller *who,
         return 0;
     turn->revoked = true;
     if (m_same(s->s.turn_id, turn_id))
-        rouse(&call, s);
+        make_turn_ready(&call, s);
     answer->revoked = m_waits_end(&call, turn_id);
     resume_unit(&call, m_row_by_seq(call.disk, turn->seq), NULL, "revoked");
     return 0;
@@ -696,7 +696,7 @@ void m_cancel_waiting(struct m_call *call, const struct m_row *row)
     if (m_same(s->s.turn_id, row->w.work_id)) {
         if (!s->s.cancel_request)
             s->s.cancel_request = "{}";
-        rouse(call, s);
+        make_turn_ready(call, s);
     }
     (void)m_waits_end(call, row->w.work_id); /* how many does not matter */
 }
@@ -710,7 +710,7 @@ static void cancel_unit(struct m_call *call, struct m_row *row, const char *reas
 
 int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_session_cancel *request,
-                  enum hf_turn_cancel *ret_answer, struct hf_err *err)
+                  enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {
     struct m_call call = m_begin(store, who, err);
     int rc = 0;
@@ -742,7 +742,7 @@ int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
             return 0;
         s->s.cancel_request = m_say(call.disk, "{\"reason\":\"%s\"}",
                                     request->reason ? request->reason : "");
-        rouse(&call, s);
+        make_turn_ready(&call, s);
         if (!s->nonce && row->w.waiting_kind)
             cancel_unit(&call, row, request->reason);
         if (!s->nonce)

@@ -436,7 +436,7 @@ static int m_ack(struct hf_store *store, const struct hf_caller *who,
     return 0;
 }
 
-const struct hf_watch_methods m_watch_methods = {
+const struct hf_overview_methods m_overview_methods = {
     .look = m_look,
     .ack = m_ack,
     .queues = m_queues,

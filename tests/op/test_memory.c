@@ -35,10 +35,10 @@ static struct hf_store *open_store(const struct hf_alloc *alloc)
 {
     struct hf_store *store = NULL;
     struct hf_err err = { 0 };
-    struct hf_new unit = { .size = sizeof(unit),
-                           .source = HF_SOURCE_MANUAL,
-                           .source_id = "s0",
-                           .priority = -1 };
+    struct hf_work_spec unit = { .size = sizeof(unit),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = "s0",
+                                 .priority = -1 };
     struct hf_answer *answer = NULL;
     struct hf_store_options options = { .size = sizeof(options),
                                         .alloc = alloc,

@@ -37,18 +37,18 @@ static void must(int rc, const char *what, const struct hf_err *err)
 
 static void make(struct side *side)
 {
-    struct hf_new units[BATCH];
+    struct hf_work_spec units[BATCH];
     char ids[BATCH][32];
     struct hf_answer *answer;
     struct hf_err err = { 0 };
     for (size_t i = 0; i < BATCH; i++) {
         (void)snprintf(ids[i], sizeof(ids[i]), "u%ld", side->made++);
-        units[i] = (struct hf_new){ .size = sizeof(units[i]),
-                                    .source = HF_SOURCE_MANUAL,
-                                    .source_id = ids[i],
-                                    .kind = "churn",
-                                    .priority = -1,
-                                    .disposition = HF_DISPOSITION_RERUNNABLE };
+        units[i] = (struct hf_work_spec){ .size = sizeof(units[i]),
+                                          .source = HF_SOURCE_MANUAL,
+                                          .source_id = ids[i],
+                                          .kind = "churn",
+                                          .priority = -1,
+                                          .disposition = HF_DISPOSITION_RERUNNABLE };
     }
     must(hf_work_create(side->store, NULL, units, BATCH, HF_BRIEF, &answer, &err),
          "create", &err);

@@ -80,12 +80,12 @@ static int create(struct worker *w, int n)
     char source[64];
     struct hf_answer *answer = NULL;
     (void)snprintf(source, sizeof(source), "%s-%d", w->name, n);
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = source,
-                              .queue = w->name,
-                              .disposition = HF_DISPOSITION_RERUNNABLE,
-                              .priority = -1 };
+    struct hf_work_spec request = { .size = sizeof(request),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .source_id = source,
+                                    .queue = w->name,
+                                    .disposition = HF_DISPOSITION_RERUNNABLE,
+                                    .priority = -1 };
     int rc;
     do
         rc = hf_work_create(w->store, NULL, &request, 1, HF_ALL_OR_NONE, &answer,

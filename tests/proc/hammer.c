@@ -65,7 +65,7 @@ struct hand {
     struct hf_caller who;
     struct hf_err err;
     int64_t index;
-    int64_t quota;
+    int64_t most;
     char name[24];
     uint64_t random;
     int log;
@@ -141,29 +141,29 @@ static void complain(struct hand *hand, const char *verb, int code, const char *
 /* What unit n of this process is depends on n alone: a process that was killed before it
  * heard the answer asks again for the same. */
 static void describe(const struct hand *hand, int64_t n, char source[40], char lane[16],
-                     struct hf_new *ret_new)
+                     struct hf_work_spec *ret_new)
 {
     uint64_t random = seeded(hand->plan->seed, hand->index * 1000003 + n);
     (void)snprintf(source, 40, "%s-%06lld", hand->name, (long long)n);
     (void)snprintf(lane, 16, "lane-%d", (int)dice(&random, LANES));
-    *ret_new = (struct hf_new){ .size = sizeof(*ret_new),
-                                .source = HF_SOURCE_MANUAL,
-                                .source_id = source,
-                                .queue = QUEUE,
-                                .lane_key = dice(&random, 10) == 0 ? lane : NULL,
-                                .payload = "{\"text\":\"a unit of the hammer\"}",
-                                .disposition = HF_DISPOSITION_RERUNNABLE,
-                                .priority = (int)dice(&random, 10),
-                                .max_attempts = 1000,
-                                .retry_policy = RETRY };
+    *ret_new = (struct hf_work_spec){ .size = sizeof(*ret_new),
+                                      .source = HF_SOURCE_MANUAL,
+                                      .source_id = source,
+                                      .queue = QUEUE,
+                                      .lane_key = dice(&random, 10) == 0 ? lane : NULL,
+                                      .payload = "{\"text\":\"a unit of the hammer\"}",
+                                      .disposition = HF_DISPOSITION_RERUNNABLE,
+                                      .priority = (int)dice(&random, 10),
+                                      .max_attempts = 1000,
+                                      .retry_policy = RETRY };
 }
 
 static void create_some(struct hand *hand)
 {
     int64_t first = atomic_load(&hand->shared->created[hand->index]);
-    int64_t left = hand->quota - first;
+    int64_t left = hand->most - first;
     int64_t n = 1 + (int64_t)dice(&hand->random, CREATE_MAX);
-    struct hf_new news[CREATE_MAX] = { { 0 } };
+    struct hf_work_spec news[CREATE_MAX] = { { 0 } };
     char sources[CREATE_MAX][40], lanes[CREATE_MAX][16];
     struct hf_answer *answer = NULL;
     n = n < left ? n : left;
@@ -334,7 +334,7 @@ static void resume_some(struct hand *hand)
 }
 
 /* How many units the hand makes. */
-static int64_t quota_of(const struct plan *plan, int64_t index)
+static int64_t limit_of(const struct plan *plan, int64_t index)
 {
     int64_t hands = plan->processes * plan->threads;
     return plan->units / hands + (index < plan->units % hands);
@@ -345,7 +345,7 @@ static bool all_finished(struct hand *hand)
     struct hf_stats stats;
     int64_t open = 0;
     for (int64_t i = 0; i < hand->plan->processes * hand->plan->threads; i++)
-        open += quota_of(hand->plan, i) - atomic_load(&hand->shared->created[i]);
+        open += limit_of(hand->plan, i) - atomic_load(&hand->shared->created[i]);
     if (open > 0)
         return false;
     int rc = hf_work_stats(hand->store, &hand->who, &stats, &hand->err);
@@ -363,7 +363,7 @@ static void *be_hand(void *user)
 {
     struct hand *hand = user;
     for (bool idle = false; !idle || !all_finished(hand);) {
-        if (atomic_load(&hand->shared->created[hand->index]) < hand->quota &&
+        if (atomic_load(&hand->shared->created[hand->index]) < hand->most &&
             (idle || dice(&hand->random, 3) == 0))
             create_some(hand);
         idle = !work_some(hand, idle ? 50 : 0);
@@ -379,7 +379,7 @@ static void init_hand(struct hand *hand, const struct plan *plan, int64_t index,
     char path[512];
     hand->plan = plan;
     hand->index = index;
-    hand->quota = quota_of(plan, index);
+    hand->most = limit_of(plan, index);
     hand->random = seeded(plan->seed, (index + 1) * 1000 + life);
     (void)snprintf(hand->name, sizeof(hand->name), "p%lld", (long long)index);
     hand->who = (struct hf_caller){ .size = sizeof(hand->who),

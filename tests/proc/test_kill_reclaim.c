@@ -112,13 +112,13 @@ static struct hf_answer *change(struct hf_store *store, struct hf_change wanted)
 
 static void create(struct hf_store *store, const char *name)
 {
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = name,
-                              .queue = QUEUE,
-                              .disposition = HF_DISPOSITION_RERUNNABLE,
-                              .priority = -1,
-                              .max_attempts = 1000 };
+    struct hf_work_spec request = { .size = sizeof(request),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .source_id = name,
+                                    .queue = QUEUE,
+                                    .disposition = HF_DISPOSITION_RERUNNABLE,
+                                    .priority = -1,
+                                    .max_attempts = 1000 };
     struct hf_answer *answer = NULL;
     struct hf_err err = { 0 };
     if (hf_work_create(store, NULL, &request, 1, HF_ALL_OR_NONE, &answer, &err))

@@ -30,19 +30,19 @@ static void make_units(struct hf_store *store, int number)
 {
     for (int i = 0; i < UNITS; i += 2) {
         char ids[2][32], keys[2][8];
-        struct hf_new news[2];
+        struct hf_work_spec news[2];
         struct hf_answer *answer = NULL;
         for (int k = 0; k < 2; k++) {
             (void)snprintf(ids[k], sizeof(ids[k]), "%d-%d", number, i + k);
             (void)snprintf(keys[k], sizeof(keys[k]), "k%d", (i / 2 + k * i) % KEYS);
-            news[k] = (struct hf_new){ .size = sizeof(news[k]),
-                                       .source = HF_SOURCE_MANUAL,
-                                       .source_id = ids[k],
-                                       .limit_key = keys[k],
-                                       .priority = (i + k) % 10,
-                                       .max_attempts = 2,
-                                       .retry_policy = "{\"initial_backoff_ms\":1}",
-                                       .disposition = HF_DISPOSITION_RERUNNABLE };
+            news[k] = (struct hf_work_spec){ .size = sizeof(news[k]),
+                                             .source = HF_SOURCE_MANUAL,
+                                             .source_id = ids[k],
+                                             .limit_key = keys[k],
+                                             .priority = (i + k) % 10,
+                                             .max_attempts = 2,
+                                             .retry_policy = "{\"initial_backoff_ms\":1}",
+                                             .disposition = HF_DISPOSITION_RERUNNABLE };
         }
         if (hf_work_create(store, NULL, news, 2, 0, &answer, NULL))
             _exit(2);
@@ -191,10 +191,10 @@ static void set_limits(const char *url)
     for (int i = 0; i < KEYS; i++) {
         char name[16];
         (void)snprintf(name, sizeof(name), "key:k%d", i);
-        struct hf_quota limit = { .size = sizeof(limit),
+        struct hf_limit limit = { .size = sizeof(limit),
                                   .name = name,
                                   .max_running = CAP };
-        assert_int_equal(hf_quota_set(store, NULL, &limit, &err), 0);
+        assert_int_equal(hf_limit_set(store, NULL, &limit, &err), 0);
     }
     hf_store_close(store);
 }

@@ -1,7 +1,7 @@
 /* The wire is cut at every protocol message of every verb's exchange, in both directions,
  * before and after the message got through. Whatever the caller is told must be true: success
  * means done once, "nothing was written" means that, and an outcome that is not known is said
- * to be; the same call again then settles it. A second handle that goes past the proxy is the
+ * to be; the same call again then finishes it. A second handle that goes past the proxy is the
  * judge. And the wire is held up until the caller's lease has gone to another.
  *
  * By itself it tries the verbs that represent the others: a create, a claim, a settle with a
@@ -55,19 +55,19 @@ static struct hf_caller caller(const struct try *t)
 
 /* ---- preparing ----------------------------------------------------------------------- */
 
-static struct hf_new request(const struct try *t)
+static struct hf_work_spec request(const struct try *t)
 {
-    return (struct hf_new){ .size = sizeof(struct hf_new),
-                            .source = HF_SOURCE_MANUAL,
-                            .source_id = t->source,
-                            .queue = t->queue,
-                            .disposition = HF_DISPOSITION_RERUNNABLE,
-                            .priority = -1 };
+    return (struct hf_work_spec){ .size = sizeof(struct hf_work_spec),
+                                  .source = HF_SOURCE_MANUAL,
+                                  .source_id = t->source,
+                                  .queue = t->queue,
+                                  .disposition = HF_DISPOSITION_RERUNNABLE,
+                                  .priority = -1 };
 }
 
 static void make(struct try *t)
 {
-    struct hf_new new = request(t);
+    struct hf_work_spec new = request(t);
     struct hf_answer *answer = NULL;
     struct hf_err err = { 0 };
     if (hf_work_create(judge, NULL, &new, 1, HF_ALL_OR_NONE, &answer, &err))
@@ -156,7 +156,7 @@ static void nothing(struct try *t)
 
 static int do_create(struct try *t)
 {
-    struct hf_new new = request(t);
+    struct hf_work_spec new = request(t);
     struct hf_answer *answer = NULL;
     int rc = hf_work_create(cut, NULL, &new, 1, HF_ALL_OR_NONE, &answer, NULL);
     if (rc == 0)
@@ -167,7 +167,7 @@ static int do_create(struct try *t)
 
 static int do_create_many(struct try *t)
 {
-    struct hf_new news[3];
+    struct hf_work_spec news[3];
     char ids[3][40];
     struct hf_answer *answer = NULL;
     struct hf_caller who = caller(t);

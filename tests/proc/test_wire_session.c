@@ -57,7 +57,7 @@ struct verb {
     void (*prepare)(struct talk *t);
     int (*call)(struct talk *t);
     const char *count; /* an expression over a row of session: how often it happened */
-    int settled;       /* as in struct cut_case */
+    int done_as;       /* as in struct cut_case */
     bool brief;        /* cut without an argument */
 };
 
@@ -87,9 +87,9 @@ static void chain_after(size_t count, uint8_t chain[32])
 
 static int create(struct hf_store *store, struct talk *t)
 {
-    struct hf_session_new wanted = { .size = sizeof(wanted),
-                                     .session_id = t->id,
-                                     .agent = t->id };
+    struct hf_session_spec wanted = { .size = sizeof(wanted),
+                                      .session_id = t->id,
+                                      .agent = t->id };
     struct hf_session_answer *answer = NULL;
     int rc = hf_session_create(store, NULL, &wanted, &answer, NULL);
     if (rc == 0)
@@ -162,11 +162,11 @@ static int commit(struct hf_store *store, struct talk *t, bool *ret_repeated)
 {
     const struct hf_session_blob blob = { .hash = SHA256_OF_ABC, .bytes = { "abc", 3 } };
     struct hf_session_spent spent = { "model", "m", { .input = 3, .output = 2 } };
-    struct hf_new unit = { .size = sizeof(unit),
-                           .source = HF_SOURCE_MANUAL,
-                           .source_id = t->id,
-                           .disposition = HF_DISPOSITION_RERUNNABLE,
-                           .priority = -1 };
+    struct hf_work_spec unit = { .size = sizeof(unit),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = t->id,
+                                 .disposition = HF_DISPOSITION_RERUNNABLE,
+                                 .priority = -1 };
     uint8_t before[32], after[32];
     chain_after(1, before);
     chain_after(2, after);
@@ -396,7 +396,7 @@ static void every_message_of_every_verb_can_be_the_last(void **state)
                                .call = call_talk,
                                .times = times_talk,
                                .once = verbs[v].call == do_commit ? COMMIT_PARTS : 1,
-                               .settled = verbs[v].settled,
+                               .done_as = verbs[v].done_as,
                            },
                            &t);
     }

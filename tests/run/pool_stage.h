@@ -112,7 +112,7 @@ static void start(struct stage *s)
     assert_int_equal(hf_pool_start(s->pool, &s->err), 0);
 }
 
-static void enqueue(struct stage *s, const char *kind, struct hf_job_new job,
+static void enqueue(struct stage *s, const char *kind, struct hf_job_spec job,
                     char ret_id[64])
 {
     struct hf_answer *answer;

@@ -250,8 +250,7 @@ static void a_lock_file_says_whose_it_is(void **state)
     assert_int_equal(hf_lock_look(&folder->arena, lock.path, &facts, &tree),
                      HF_LOCK_HELD);
     assert_null(facts.work_id);
-    assert_int_equal(hf_holder_describe(&folder->arena, getpid(), NULL, &holder, NULL),
-                     0);
+    assert_int_equal(hf_life_describe(&folder->arena, getpid(), NULL, &holder, NULL), 0);
     const struct hf_lock_facts said = { .work_id = "unit",
                                         .attempt = 3,
                                         .disposition = "rerunnable",
@@ -265,7 +264,7 @@ static void a_lock_file_says_whose_it_is(void **state)
     assert_string_equal(facts.holder, holder);
     assert_int_equal(facts.attempt, 3);
     assert_int_equal(facts.group, 77);
-    assert_false(hf_holder_dead(facts.holder));
+    assert_false(hf_life_dead(facts.holder));
     hf_lock_remove(&lock);
 }
 

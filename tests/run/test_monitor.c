@@ -85,11 +85,11 @@ static int teardown(void **state)
 
 static const char *run_one(struct rig *rig, char id[40])
 {
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = "a",
-                              .disposition = HF_DISPOSITION_RERUNNABLE,
-                              .priority = -1 };
+    struct hf_work_spec request = { .size = sizeof(request),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .source_id = "a",
+                                    .disposition = HF_DISPOSITION_RERUNNABLE,
+                                    .priority = -1 };
     struct hf_claim claim = { .size = sizeof(claim), .owner = "w", .ttl_ms = TERM };
     struct hf_answer *answer = NULL;
     assert_int_equal(hf_work_create(rig->store, NULL, &request, 1, 0, &answer, &rig->err),
@@ -115,7 +115,7 @@ struct log {
     char detail[128];
 };
 
-static void logged(void *user, const struct hf_log_entry *entry)
+static void logged(void *user, const struct hf_store_log_entry *entry)
 {
     struct log *log = user;
     if (log->entries++ > 0)

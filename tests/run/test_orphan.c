@@ -86,20 +86,20 @@ static void runner_dies(struct rig *rig, bool claims)
         struct hf_answer *answer = NULL;
         if (hf_run_new(store, rig->locks, &run, NULL))
             _exit(1);
-        struct hf_new work = { .size = sizeof(work),
-                               .source = HF_SOURCE_MANUAL,
-                               .source_id = "one",
-                               .kind = HF_RUN_KIND,
-                               .disposition = HF_DISPOSITION_OWNER_BOUND,
-                               .priority = -1 };
+        struct hf_work_spec work = { .size = sizeof(work),
+                                     .source = HF_SOURCE_MANUAL,
+                                     .source_id = "one",
+                                     .kind = HF_RUN_KIND,
+                                     .disposition = HF_DISPOSITION_OWNER_BOUND,
+                                     .priority = -1 };
         struct hf_claim claim = { .size = sizeof(claim),
                                   .owner = "runner",
                                   .pid = getpid(),
                                   .lock = hf_run_lock(run) };
-        struct hf_process_new process = { .size = sizeof(process),
-                                          .work = &work,
-                                          .identity_kind = HF_RUN_KIND,
-                                          .claim = &claim };
+        struct hf_process_spec process = { .size = sizeof(process),
+                                           .work = &work,
+                                           .identity_kind = HF_RUN_KIND,
+                                           .claim = &claim };
         if (claims && hf_process_register(store, NULL, &process, &answer, NULL))
             _exit(2);
         _exit(0); /* nothing is closed or freed: as after kill -9 */

@@ -110,12 +110,12 @@ static struct unit create(struct rig *rig, enum hf_disposition disposition)
     struct unit unit;
     struct hf_answer *answer = NULL;
     (void)snprintf(source_id, sizeof(source_id), "s%d", ++rig->made);
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_SCHEDULER,
-                              .source_id = source_id,
-                              .source_run_id = "run",
-                              .disposition = disposition,
-                              .priority = -1 };
+    struct hf_work_spec request = { .size = sizeof(request),
+                                    .source = HF_SOURCE_SCHEDULER,
+                                    .source_id = source_id,
+                                    .source_run_id = "run",
+                                    .disposition = disposition,
+                                    .priority = -1 };
     assert_int_equal(hf_work_create(rig->store, NULL, &request, 1, 0, &answer, &rig->err),
                      0);
     take_unit(&unit, answer);

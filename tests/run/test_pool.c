@@ -109,7 +109,7 @@ static void a_job_runs_once_and_is_done(void **state)
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "mail", plain);
     start(s);
-    enqueue(s, "mail", (struct hf_job_new){ .payload = "{\"to\":\"ann\"}" }, id);
+    enqueue(s, "mail", (struct hf_job_spec){ .payload = "{\"to\":\"ann\"}" }, id);
     await_count(s, &s->told[HF_POOL_ENDED], 1);
     struct seen seen = look(s, id);
     assert_string_equal(seen.status, "done");
@@ -134,7 +134,7 @@ static void a_job_that_lets_its_unit_wait_is_not_lost(void **state)
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "bill", waiting);
     start(s);
-    enqueue(s, "bill", (struct hf_job_new){ 0 }, id);
+    enqueue(s, "bill", (struct hf_job_spec){ 0 }, id);
     await_count(s, &s->told[HF_POOL_ENDED], 1);
     assert_string_equal(look(s, id).status, "waiting_external");
     assert_int_equal(stats(s).waiting, 1);
@@ -154,8 +154,8 @@ static void a_job_whose_close_rule_is_not_met_waits_for_a_person(void **state)
     add_kind(s, "bare", plain);
     add_kind(s, "proof", proven);
     start(s);
-    enqueue(s, "bare", (struct hf_job_new){ 0 }, bare);
-    enqueue(s, "proof", (struct hf_job_new){ 0 }, proof);
+    enqueue(s, "bare", (struct hf_job_spec){ 0 }, bare);
+    enqueue(s, "proof", (struct hf_job_spec){ 0 }, proof);
     await_count(s, &s->told[HF_POOL_ENDED], 2);
     struct seen seen = look(s, bare);
     assert_string_equal(seen.status, "waiting_user");
@@ -178,7 +178,7 @@ static void evidence_of_a_job_that_ends_later_counts(void **state)
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "later", lasting);
     start(s);
-    enqueue(s, "later", (struct hf_job_new){ 0 }, NULL);
+    enqueue(s, "later", (struct hf_job_spec){ 0 }, NULL);
     await_count(s, &s->started, 1);
     struct hf_job_end end = { .size = sizeof end, .evidence = good, .evidence_count = 1 };
     assert_int_equal(hf_pool_complete(s->pool, s->id, s->token, &end, &s->err), 0);
@@ -196,12 +196,12 @@ static void a_failure_waits_for_its_retry_and_the_last_one_is_final(void **state
     start(s);
     enqueue(
         s, "call",
-        (struct hf_job_new){
+        (struct hf_job_spec){
             .max_attempts = 2,
             .retry_policy = "{\"initial_backoff_ms\":600000,\"max_backoff_ms\":600000,"
                             "\"jitter\":\"none\"}" },
         first);
-    enqueue(s, "call", (struct hf_job_new){ .max_attempts = 1 }, last);
+    enqueue(s, "call", (struct hf_job_spec){ .max_attempts = 1 }, last);
     await_count(s, &s->told[HF_POOL_ENDED], 2);
     struct seen seen = look(s, first);
     assert_string_equal(seen.status, "retry_scheduled");
@@ -230,7 +230,7 @@ static void delays_are_fixed_or_double_as_the_job_asks(void **state)
     for (int p = 0; p < 2; p++) {
         char id[64];
         enqueue(s, "call",
-                (struct hf_job_new){ .max_attempts = 4, .retry_policy = policies[p] },
+                (struct hf_job_spec){ .max_attempts = 4, .retry_policy = policies[p] },
                 id);
         await_count(s, &s->told[HF_POOL_ENDED], 4 * (p + 1));
         assert_string_equal(look(s, id).status, "failed");
@@ -258,7 +258,7 @@ static void a_returned_code_is_the_class_that_the_policy_judges(void **state)
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "bad", invalid);
     start(s);
-    enqueue(s, "bad", (struct hf_job_new){ .max_attempts = 5 }, id);
+    enqueue(s, "bad", (struct hf_job_spec){ .max_attempts = 5 }, id);
     await_count(s, &s->told[HF_POOL_ENDED], 1);
     struct seen seen = look(s, id);
     assert_string_equal(seen.status, "failed");
@@ -274,8 +274,8 @@ static void kinds_without_code_are_not_claimed(void **state)
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "mail", plain);
     start(s);
-    enqueue(s, "other", (struct hf_job_new){ .priority = 1 }, other);
-    enqueue(s, "mail", (struct hf_job_new){ 0 }, NULL);
+    enqueue(s, "other", (struct hf_job_spec){ .priority = 1 }, other);
+    enqueue(s, "mail", (struct hf_job_spec){ 0 }, NULL);
     await_count(s, &s->told[HF_POOL_ENDED], 1);
     struct seen seen = look(s, other);
     assert_string_equal(seen.status, "queued");
@@ -288,8 +288,8 @@ static void a_star_runs_every_kind(void **state)
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "*", plain);
     start(s);
-    enqueue(s, "one", (struct hf_job_new){ 0 }, NULL);
-    enqueue(s, "two", (struct hf_job_new){ 0 }, NULL);
+    enqueue(s, "one", (struct hf_job_spec){ 0 }, NULL);
+    enqueue(s, "two", (struct hf_job_spec){ 0 }, NULL);
     await_count(s, &s->told[HF_POOL_ENDED], 2);
     assert_int_equal(stats(s).done, 2);
 }
@@ -302,7 +302,7 @@ static void a_job_longer_than_its_lease_is_not_stolen(void **state)
     make_pool(s, (struct hf_pool_options){ .ttl_ms = SHORT_TTL });
     add_kind(s, "long", stubborn);
     start(s);
-    enqueue(s, "long", (struct hf_job_new){ 0 }, id);
+    enqueue(s, "long", (struct hf_job_spec){ 0 }, id);
     await_count(s, &s->started, 1);
     struct seen first = look(s, id);
     /* longer than two terms, by the renewals that were counted */
@@ -343,7 +343,7 @@ static void a_renewal_that_fails_for_a_moment_costs_nothing(void **state)
     make_pool(s, (struct hf_pool_options){ .ttl_ms = 2 * SHORT_TTL });
     add_kind(s, "long", stubborn);
     start(s);
-    enqueue(s, "long", (struct hf_job_new){ 0 }, id);
+    enqueue(s, "long", (struct hf_job_spec){ 0 }, id);
     await_count(s, &s->told[HF_POOL_ERROR], 1); /* it is said */
     while (stats(s).renewals < 3)
         assert_int_equal(hf_work_await(s->store, 20, &s->err), 0);
@@ -367,7 +367,7 @@ static void a_cancelled_job_is_told_and_its_outcome_is_refused(void **state)
     make_pool(s, (struct hf_pool_options){ .ttl_ms = SHORT_TTL });
     add_kind(s, "long", obedient);
     start(s);
-    enqueue(s, "long", (struct hf_job_new){ 0 }, id);
+    enqueue(s, "long", (struct hf_job_spec){ 0 }, id);
     await_count(s, &s->started, 1);
     change(s, (struct hf_change){ .verb = HF_VERB_CANCEL, .id = id, .reason = "enough" });
     await_count(s, &s->told[HF_POOL_LOST], 1);
@@ -388,7 +388,7 @@ static void a_lost_lease_stops_the_job(void **state)
     make_pool(s, (struct hf_pool_options){ .ttl_ms = SHORT_TTL });
     add_kind(s, "long", obedient);
     start(s);
-    enqueue(s, "long", (struct hf_job_new){ 0 }, id);
+    enqueue(s, "long", (struct hf_job_spec){ 0 }, id);
     await_count(s, &s->started, 1);
     /* a new history of the store: no token of before is worth anything */
     assert_int_equal(hf_store_bump(s->store, &incarnation, &s->err), 0);
@@ -405,7 +405,7 @@ static void a_drain_lets_jobs_end_first(void **state)
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "brief", stubborn);
     start(s);
-    enqueue(s, "brief", (struct hf_job_new){ 0 }, id);
+    enqueue(s, "brief", (struct hf_job_spec){ 0 }, id);
     await_count(s, &s->started, 1);
     bump(s, &s->open, 1);
     assert_int_equal(hf_pool_drain(s->pool, PATIENCE_MS, 0, &left, &s->err), 0);
@@ -422,7 +422,7 @@ static void a_drain_without_time_stops_and_hands_back(void **state)
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "long", obedient);
     start(s);
-    enqueue(s, "long", (struct hf_job_new){ 0 }, id);
+    enqueue(s, "long", (struct hf_job_spec){ 0 }, id);
     await_count(s, &s->started, 1);
     assert_int_equal(hf_pool_drain(s->pool, 0, PATIENCE_MS, &left, &s->err), 0);
     assert_int_equal(left, 0);
@@ -442,7 +442,7 @@ static void a_drain_gives_up_on_a_stubborn_job(void **state)
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "deaf", stubborn);
     start(s);
-    enqueue(s, "deaf", (struct hf_job_new){ 0 }, id);
+    enqueue(s, "deaf", (struct hf_job_spec){ 0 }, id);
     await_count(s, &s->started, 1);
     assert_int_equal(hf_pool_drain(s->pool, 10, 10, &left, &s->err), 0);
     assert_int_equal(left, 1);
@@ -463,7 +463,7 @@ static void a_drain_hands_back_what_was_not_started(void **state)
     assert_int_equal(hf_pool_add(s->pool, &one, &s->err), 0);
     char ids[4][64];
     for (int i = 0; i < 4; i++)
-        enqueue(s, "deaf", (struct hf_job_new){ 0 }, ids[i]);
+        enqueue(s, "deaf", (struct hf_job_spec){ 0 }, ids[i]);
     start(s);
     await_count(s, &s->started, 1);
     assert_int_equal(hf_pool_drain(s->pool, 0, 0, &left, &s->err), 0);
@@ -490,8 +490,8 @@ static void concurrency_of_a_kind_holds(void **state)
     assert_int_equal(hf_pool_add(s->pool, &two, &s->err), 0);
     add_kind(s, "wide", plain);
     for (int i = 0; i < 20; i++)
-        enqueue(s, "narrow", (struct hf_job_new){ 0 }, NULL);
-    enqueue(s, "wide", (struct hf_job_new){ .priority = 9 }, NULL);
+        enqueue(s, "narrow", (struct hf_job_spec){ 0 }, NULL);
+    enqueue(s, "wide", (struct hf_job_spec){ .priority = 9 }, NULL);
     start(s);
     await_count(s, &s->started, 2);
     await_count(s, &s->returned, 1); /* the wide one is not kept out */
@@ -507,7 +507,7 @@ static void a_burst_gets_every_thread(void **state)
     make_pool(s, (struct hf_pool_options){ .threads = 24 });
     add_kind(s, "long", counting);
     for (int i = 0; i < 24; i++)
-        enqueue(s, "long", (struct hf_job_new){ 0 }, NULL);
+        enqueue(s, "long", (struct hf_job_spec){ 0 }, NULL);
     start(s);
     await_count(s, &s->started, 24);
     assert_int_equal(s->most_inside, 24);
@@ -524,17 +524,17 @@ static void a_job_that_stays_keeps_no_other_from_being_claimed(void **state)
     add_kind(s, "quick", plain);
     add_kind(s, "long", stubborn);
     for (int i = 0; i < 100; i++)
-        enqueue(s, "quick", (struct hf_job_new){ 0 }, NULL);
+        enqueue(s, "quick", (struct hf_job_spec){ 0 }, NULL);
     start(s);
     await_count(s, &s->told[HF_POOL_ENDED], 100);
-    enqueue(s, "long", (struct hf_job_new){ 0 }, NULL);
+    enqueue(s, "long", (struct hf_job_spec){ 0 }, NULL);
     await_count(s, &s->started, 1);
     for (int i = 1; i <= 20; i++) { /* one by one, and then many */
-        enqueue(s, "quick", (struct hf_job_new){ 0 }, NULL);
+        enqueue(s, "quick", (struct hf_job_spec){ 0 }, NULL);
         await_count(s, &s->told[HF_POOL_ENDED], 100 + i);
     }
     for (int i = 0; i < 100; i++)
-        enqueue(s, "quick", (struct hf_job_new){ 0 }, NULL);
+        enqueue(s, "quick", (struct hf_job_spec){ 0 }, NULL);
     await_count(s, &s->told[HF_POOL_ENDED], 220);
     bump(s, &s->open, 1);
     await_count(s, &s->told[HF_POOL_ENDED], 221);
@@ -571,7 +571,7 @@ static void run_sixty_with(struct stage *s, const struct hf_store_methods *fault
     s->store->methods = faulty;
     atomic_store(&answers_to_lose, 3);
     for (int i = 0; i < 60; i++)
-        enqueue(s, "quick", (struct hf_job_new){ 0 }, NULL);
+        enqueue(s, "quick", (struct hf_job_spec){ 0 }, NULL);
     start(s);
     await_count(s, &s->told[HF_POOL_ENDED], 60);
     assert_int_equal(s->returned, 60);
@@ -611,7 +611,7 @@ static void a_job_may_be_completed_later_from_another_thread(void **state)
     make_pool(s, (struct hf_pool_options){ .threads = 1, .ttl_ms = SHORT_TTL });
     add_kind(s, "async", lasting);
     start(s);
-    enqueue(s, "async", (struct hf_job_new){ 0 }, id);
+    enqueue(s, "async", (struct hf_job_spec){ 0 }, id);
     await_count(s, &s->started, 1);
     while (stats(s).renewals < 4) /* renewed though no thread runs it */
         assert_int_equal(hf_work_await(s->store, 20, &s->err), 0);
@@ -634,7 +634,7 @@ static void completing_later_can_fail_and_retry_too(void **state)
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "async", lasting);
     start(s);
-    enqueue(s, "async", (struct hf_job_new){ 0 }, NULL);
+    enqueue(s, "async", (struct hf_job_spec){ 0 }, NULL);
     await_count(s, &s->started, 1);
     while (stats(s).later == 0)
         assert_int_equal(hf_work_await(s->store, 5, &s->err), 0);
@@ -664,7 +664,7 @@ static void two_pools_run_each_job_once(void **state)
     start(s);
     assert_int_equal(hf_pool_start(other, &s->err), 0);
     for (int i = 0; i < 300; i++)
-        enqueue(s, "mail", (struct hf_job_new){ 0 }, NULL);
+        enqueue(s, "mail", (struct hf_job_spec){ 0 }, NULL);
     await_count(s, &s->told[HF_POOL_ENDED], 300);
     hf_pool_free(other);
     assert_int_equal(s->returned, 300);
@@ -679,7 +679,7 @@ static void falsy_payloads_come_through(void **state)
     for (size_t i = 0; i < 4; i++) {
         char id[64];
         struct hf_answer *answer;
-        enqueue(s, "mail", (struct hf_job_new){ .payload = payloads[i] }, id);
+        enqueue(s, "mail", (struct hf_job_spec){ .payload = payloads[i] }, id);
         assert_int_equal(hf_work_get(s->store, NULL, id, &answer, &s->err), 0);
         assert_string_equal(hf_answer_at(answer, 0)->work.payload, payloads[i]);
         assert_string_equal(hf_answer_at(answer, 0)->work.disposition, "rerunnable");
@@ -692,7 +692,7 @@ static void a_dedup_key_allows_one_unfinished_job(void **state)
 {
     struct stage *s = *state;
     char first[64], second[64], third[64];
-    struct hf_job_new job = { .dedup_key = "report:7" };
+    struct hf_job_spec job = { .dedup_key = "report:7" };
     enqueue(s, "report", job, first);
     enqueue(s, "report", job, second);
     assert_string_equal(first, second);
@@ -705,7 +705,7 @@ static void a_debounced_job_is_due_after_the_last_call(void **state)
 {
     struct stage *s = *state;
     char first[64], second[64];
-    struct hf_job_new job = { .dedup_key = "index:7", .debounce_ms = 60000 };
+    struct hf_job_spec job = { .dedup_key = "index:7", .debounce_ms = 60000 };
     enqueue(s, "index", job, first);
     job.debounce_ms = 3600000;
     enqueue(s, "index", job, second);
@@ -716,7 +716,7 @@ static void a_debounced_job_is_due_after_the_last_call(void **state)
     assert_string_equal(work->gate, "due");
     assert_true(work->due_at - work->created_at >= 3600000);
     hf_answer_free(answer);
-    job = (struct hf_job_new){
+    job = (struct hf_job_spec){
         .size = sizeof job, .kind = "index", .priority = -1, .debounce_ms = 5
     };
     assert_int_equal(hf_job_enqueue(s->store, NULL, &job, &answer, &s->err), HF_EINVAL);
@@ -728,12 +728,12 @@ static void a_debounce_leaves_a_retry_its_time(void **state)
     struct stage *s = *state;
     char id[64], again[64];
     struct hf_answer *answer;
-    struct hf_job_new job = { .dedup_key = "index:7", .debounce_ms = 1 };
+    struct hf_job_spec job = { .dedup_key = "index:7", .debounce_ms = 1 };
     struct hf_claim claim = { .size = sizeof claim, .owner = "w" };
     job.retry_policy = "{\"jitter\":\"none\",\"initial_backoff_ms\":60000}";
     enqueue(
         s, "index",
-        (struct hf_job_new){ .dedup_key = "index:7", .retry_policy = job.retry_policy },
+        (struct hf_job_spec){ .dedup_key = "index:7", .retry_policy = job.retry_policy },
         id);
     claim.id = id;
     assert_int_equal(hf_work_claim(s->store, NULL, &claim, &answer, &s->err), 0);
@@ -756,7 +756,7 @@ static void a_limit_holds_over_all_pools(void **state)
 {
     struct stage *s = *state;
     struct hf_pool *other;
-    struct hf_quota limit = { .size = sizeof limit,
+    struct hf_limit limit = { .size = sizeof limit,
                               .name = "key:acme",
                               .max_running = 2 };
     struct hf_pool_options options = {
@@ -765,13 +765,13 @@ static void a_limit_holds_over_all_pools(void **state)
     struct hf_job_kind kind = {
         .size = sizeof kind, .name = "call", .run = counting, .user = s
     };
-    assert_int_equal(hf_quota_set(s->store, NULL, &limit, &s->err), 0);
+    assert_int_equal(hf_limit_set(s->store, NULL, &limit, &s->err), 0);
     make_pool(s, (struct hf_pool_options){ .owner = "one" });
     add_kind(s, "call", counting);
     assert_int_equal(hf_pool_new(s->store, &options, &other, &s->err), 0);
     assert_int_equal(hf_pool_add(other, &kind, &s->err), 0);
     for (int i = 0; i < 40; i++)
-        enqueue(s, "call", (struct hf_job_new){ .limit_key = "acme" }, NULL);
+        enqueue(s, "call", (struct hf_job_spec){ .limit_key = "acme" }, NULL);
     start(s);
     assert_int_equal(hf_pool_start(other, &s->err), 0);
     await_count(s, &s->started, 2);
@@ -791,7 +791,7 @@ static void the_code_of_a_kind_sets_its_policy(void **state)
         .size = sizeof kind, .name = "mail", .run = plain, .user = s, .max_attempts = 7
     };
     assert_int_equal(hf_pool_add(s->pool, &kind, &s->err), 0);
-    enqueue(s, "mail", (struct hf_job_new){ 0 }, id);
+    enqueue(s, "mail", (struct hf_job_spec){ 0 }, id);
     assert_int_equal(hf_work_get(s->store, NULL, id, &answer, &s->err), 0);
     assert_int_equal(hf_answer_at(answer, 0)->work.max_attempts, 7);
     hf_answer_free(answer);
@@ -821,9 +821,9 @@ static void bad_kinds_and_options_are_refused(void **state)
     add_kind(s, "mail", plain);
     kind.run = plain;
     assert_int_equal(hf_pool_add(s->pool, &kind, &s->err), HF_EINVAL);
-    struct hf_job_new reserved = { .size = sizeof reserved,
-                                   .kind = "hf.x",
-                                   .priority = -1 };
+    struct hf_job_spec reserved = { .size = sizeof reserved,
+                                    .kind = "hf.x",
+                                    .priority = -1 };
     struct hf_answer *answer = NULL;
     assert_int_equal(hf_job_enqueue(s->store, NULL, &reserved, &answer, &s->err),
                      HF_EINVAL);
@@ -837,7 +837,7 @@ static void a_result_that_cannot_be_stored_is_a_failure_that_says_so(void **stat
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "async", lasting);
     start(s);
-    enqueue(s, "async", (struct hf_job_new){ .max_attempts = 1 }, id);
+    enqueue(s, "async", (struct hf_job_spec){ .max_attempts = 1 }, id);
     await_count(s, &s->started, 1);
     struct hf_job_end end = { .size = sizeof end,
                               .verdict = HF_JOB_DONE,

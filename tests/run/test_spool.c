@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <holdfast/bounds.h>
 #include <holdfast/ingress.h>
-#include <holdfast/limits.h>
 
 #include "base/text.h"
 #include "run/ingress/spool.h"
@@ -67,13 +67,13 @@ static void open_store(struct rig *rig)
     assert_int_equal(hf_store_open(rig->db, &options, &rig->store, &rig->err), 0);
 }
 
-static struct hf_new message(const char *id)
+static struct hf_work_spec message(const char *id)
 {
-    return (struct hf_new){ .size = sizeof(struct hf_new),
-                            .source = HF_SOURCE_CONVERSATION,
-                            .source_id = id,
-                            .payload = "{ \"n\": 1.0 }",
-                            .priority = -1 };
+    return (struct hf_work_spec){ .size = sizeof(struct hf_work_spec),
+                                  .source = HF_SOURCE_CONVERSATION,
+                                  .source_id = id,
+                                  .payload = "{ \"n\": 1.0 }",
+                                  .priority = -1 };
 }
 
 static void spool_one(struct rig *rig, const char *id)
@@ -81,7 +81,7 @@ static void spool_one(struct rig *rig, const char *id)
     struct hf_spool spool = { .size = sizeof(spool),
                               .path = rig->spool,
                               .wait_ms = 1000 };
-    struct hf_new request = message(id);
+    struct hf_work_spec request = message(id);
     assert_int_equal(hf_spool_append(&spool, NULL, &request, &rig->err), 0);
 }
 
@@ -137,27 +137,27 @@ static int64_t events_of(struct rig *rig, const char *source_id, char ret_payloa
 static void a_line_keeps_every_field_of_a_request(void **state)
 {
     (void)state;
-    struct hf_new all = { .size = sizeof(all),
-                          .source = HF_SOURCE_SCHEDULER,
-                          .source_id = "a\"b",
-                          .source_run_id = "r1",
-                          .kind = "k",
-                          .queue = "q",
-                          .lane_key = "l",
-                          .dedup_key = "d",
-                          .idempotency_key = "i",
-                          .ref = "ref",
-                          .reply_ref = "ann@chat",
-                          .parent_work_id = "p",
-                          .payload = "{\n \"x\" : [1.50, \"\\u0001\"] }",
-                          .disposition = HF_DISPOSITION_RERUNNABLE,
-                          .priority = 0,
-                          .max_attempts = 7,
-                          .retry_policy = "{ \"initial_ms\": 5 }",
-                          .due_at = 1700000000000,
-                          .start_timeout_ms = 1,
-                          .exec_timeout_ms = 2,
-                          .close_rule = "evidence" };
+    struct hf_work_spec all = { .size = sizeof(all),
+                                .source = HF_SOURCE_SCHEDULER,
+                                .source_id = "a\"b",
+                                .source_run_id = "r1",
+                                .kind = "k",
+                                .queue = "q",
+                                .lane_key = "l",
+                                .dedup_key = "d",
+                                .idempotency_key = "i",
+                                .ref = "ref",
+                                .reply_ref = "ann@chat",
+                                .parent_work_id = "p",
+                                .payload = "{\n \"x\" : [1.50, \"\\u0001\"] }",
+                                .disposition = HF_DISPOSITION_RERUNNABLE,
+                                .priority = 0,
+                                .max_attempts = 7,
+                                .retry_policy = "{ \"initial_ms\": 5 }",
+                                .due_at = 1700000000000,
+                                .start_timeout_ms = 1,
+                                .exec_timeout_ms = 2,
+                                .close_rule = "evidence" };
     struct hf_caller who = { .size = sizeof(who),
                              .actor_kind = "webhook",
                              .actor = "bot",
@@ -209,7 +209,7 @@ static void a_line_keeps_every_field_of_a_request(void **state)
 static void what_a_spool_call_lacks_is_named(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = message("m1");
+    struct hf_work_spec request = message("m1");
     struct hf_spool_report report;
     struct hf_copy_report copied;
     struct hf_spool spool = { .size = sizeof(spool),
@@ -232,7 +232,7 @@ static void what_a_spool_call_lacks_is_named(void **state)
 static void a_spool_that_is_full_takes_nothing_more(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = message("m1");
+    struct hf_work_spec request = message("m1");
     spool_one(rig, "m1");
     off_t one = size_of(rig->spool);
     struct hf_spool spool = { .size = sizeof(spool),
@@ -254,7 +254,7 @@ static void a_file_of_somebody_else_is_no_spool(void **state)
 {
     struct rig *rig = *state;
     struct hf_spool spool = { .size = sizeof(spool), .path = rig->spool };
-    struct hf_new request = message("m1");
+    struct hf_work_spec request = message("m1");
     write_file(rig->spool, "dear diary\n", 11, 0);
     assert_int_equal(hf_spool_append(&spool, NULL, &request, &rig->err), HF_EINVAL);
     assert_int_equal(size_of(rig->spool), 11);
@@ -294,7 +294,7 @@ static void a_torn_line_spoils_no_other(void **state)
 static void reconciling_is_idempotent_and_keeps_bytes(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = message("m2");
+    struct hf_work_spec request = message("m2");
     struct hf_answer *answer = NULL;
     char payload[64];
     open_store(rig);
@@ -325,7 +325,7 @@ static void a_request_that_is_refused_keeps_no_other_back(void **state)
                               .path = rig->spool,
                               .wait_ms = 1000 };
     struct hf_caller who = { .size = sizeof(who), .operation_id = "once" };
-    struct hf_new never = message("m1");
+    struct hf_work_spec never = message("m1");
     never.disposition = HF_DISPOSITION_EXTERNALLY_OWNED;
     never.delay_ms = 5;
     open_store(rig);
@@ -544,7 +544,7 @@ static void *append_many(void *user)
         struct hf_spool spool = { .size = sizeof(spool),
                                   .path = appender->rig->spool,
                                   .wait_ms = 10000 };
-        struct hf_new request = message(id);
+        struct hf_work_spec request = message(id);
         appender->done += hf_spool_append(&spool, NULL, &request, NULL) == 0;
     }
     return NULL;
@@ -593,7 +593,7 @@ static void ingress_puts_into_the_ledger_and_refuses_what_it_would(void **state)
     struct hf_ingress_result result;
     open_store(rig); /* made before, so that the first request need not wait for it */
     struct hf_ingress *in = open_ingress(rig, rig->db);
-    struct hf_new request = message("m1"), other = message("m1");
+    struct hf_work_spec request = message("m1"), other = message("m1");
     int rc = 0;
     /* On a slow machine the first may find its ledger still being opened. */
     for (int i = 0; i < 100; i++) {
@@ -631,7 +631,7 @@ static void a_ledger_that_hangs_holds_nobody_up(void **state)
     for (int i = 0; i < 10; i++) {
         char id[8];
         (void)snprintf(id, sizeof(id), "m%d", i);
-        struct hf_new request = message(id);
+        struct hf_work_spec request = message(id);
         assert_int_equal(hf_ingress_put(in, NULL, &request, &result, &rig->err), 0);
         assert_int_equal(result.place, HF_INGRESS_SPOOL);
         assert_true(result.why.code != 0);
@@ -650,7 +650,7 @@ static void a_ledger_that_is_away_is_spooled_and_a_full_spool_is_said(void **sta
 {
     struct rig *rig = *state;
     struct hf_ingress_result result;
-    struct hf_new request = message("m1");
+    struct hf_work_spec request = message("m1");
     struct hf_ingress *in = open_ingress(rig, "/nowhere/at/all.db");
     assert_int_equal(hf_ingress_put(in, NULL, &request, &result, &rig->err), 0);
     assert_int_equal(result.place, HF_INGRESS_SPOOL);
@@ -685,7 +685,7 @@ static void a_ledger_that_hangs_without_a_spool_is_uncertain(void **state)
     open_store(rig);
     assert_int_equal(sqlite3_open(rig->db, &foreign), SQLITE_OK);
     for (int full = 0; full < 2; full++) {
-        struct hf_new request = message(ids[full]);
+        struct hf_work_spec request = message(ids[full]);
         options.spool = full ? rig->spool : NULL;
         options.spool_bytes = full ? 1 : 0; /* nothing fits */
         assert_int_equal(sqlite3_exec(foreign, "BEGIN IMMEDIATE", NULL, NULL, NULL),
@@ -714,7 +714,7 @@ static void *put_many(void *user)
         char id[16];
         struct hf_ingress_result result = { 0 };
         (void)snprintf(id, sizeof(id), "%c%d", source->prefix, i);
-        struct hf_new request = message(id);
+        struct hf_work_spec request = message(id);
         source->kept += hf_ingress_put(source->in, NULL, &request, &result, NULL) == 0;
         hf_answer_free(result.answer);
     }

@@ -100,16 +100,16 @@ static void await(struct world *world)
     (void)pthread_mutex_unlock(&world->lock);
 }
 
-static struct hf_new request(const char *source_id)
+static struct hf_work_spec request(const char *source_id)
 {
-    return (struct hf_new){ .size = sizeof(struct hf_new),
-                            .source = HF_SOURCE_MANUAL,
-                            .source_id = source_id,
-                            .disposition = HF_DISPOSITION_RERUNNABLE,
-                            .priority = -1 };
+    return (struct hf_work_spec){ .size = sizeof(struct hf_work_spec),
+                                  .source = HF_SOURCE_MANUAL,
+                                  .source_id = source_id,
+                                  .disposition = HF_DISPOSITION_RERUNNABLE,
+                                  .priority = -1 };
 }
 
-static struct hf_operation creation(const struct hf_new *news, size_t n)
+static struct hf_operation creation(const struct hf_work_spec *news, size_t n)
 {
     return (struct hf_operation){ .size = sizeof(struct hf_operation),
                                   .create = news,
@@ -120,7 +120,7 @@ static void a_unit_goes_its_way_by_submitted_verbs(void **state)
 {
     struct world *world = *state;
     struct kept made, taken, renewed, closed;
-    struct hf_new new = request("one");
+    struct hf_work_spec new = request("one");
     struct hf_operation create = creation(&new, 1);
     submit(world, &create, &made);
     await(world);
@@ -161,7 +161,7 @@ struct caller {
     struct world *world;
     int number, made, faults;
     char id[32];
-    struct hf_new new;
+    struct hf_work_spec new;
 };
 
 static void create_next(struct caller *caller);
@@ -216,7 +216,7 @@ static void company_does_not_change_an_answer(void **state)
 {
     struct world *world = *state;
     struct kept kept[40];
-    struct hf_new news[40];
+    struct hf_work_spec news[40];
     char ids[40][16];
     struct hf_operation operations[40];
     for (int i = 0; i < 40; i++) {
@@ -248,7 +248,7 @@ static void a_refused_operation_fails_alone(void **state)
 {
     struct world *world = *state;
     struct kept kept[10];
-    struct hf_new news[10];
+    struct hf_work_spec news[10];
     char ids[10][16];
     struct hf_operation operations[10];
     for (int i = 0; i < 10; i++) {
@@ -278,7 +278,7 @@ static void never(void *user, const struct hf_submitted *outcome)
 static void bad_input_is_answered_at_once_and_never_done(void **state)
 {
     struct world *world = *state;
-    struct hf_new new = request(NULL);
+    struct hf_work_spec new = request(NULL);
     struct hf_claim claim = { .size = sizeof claim, .owner = "w", .wait_ms = 5 };
     const struct {
         struct hf_operation operation;
@@ -299,7 +299,7 @@ static void bad_input_is_answered_at_once_and_never_done(void **state)
             HF_EINVAL);
         assert_string_equal(world->err.field, cases[i].field);
     }
-    struct hf_new fine = request("told-none");
+    struct hf_work_spec fine = request("told-none");
     struct hf_operation quiet = creation(&fine, 1);
     assert_int_equal(hf_submit(world->submitter, &quiet, NULL, NULL, &world->err),
                      HF_EINVAL);
@@ -315,7 +315,7 @@ static void closing_waits_for_what_was_taken(void **state)
 {
     struct world *world = *state;
     struct kept kept[100];
-    struct hf_new news[100];
+    struct hf_work_spec news[100];
     char ids[100][16];
     struct hf_submitter *other = NULL;
     struct hf_submitter_options options = { .size = sizeof options, .threads = 3 };
@@ -348,7 +348,7 @@ static void more_than_the_bound_is_busy(void **state)
 {
     struct world *world = *state;
     struct kept kept = { .world = world };
-    struct hf_new news[8];
+    struct hf_work_spec news[8];
     char ids[8][16];
     struct hf_submitter *other = NULL;
     struct hf_submitter_options options = { .size = sizeof options, .max_queued = 2 };

@@ -323,9 +323,9 @@ static int begin(struct drives *d, struct hf_err *err)
         rc = drives_make_agent(d, err);
     for (int s = 0; rc == 0 && s < d->session_count; s++) {
         struct hf_session_answer *made = NULL;
-        struct hf_session_new new = { .size = sizeof(new),
-                                      .session_id = d->sessions[s].id,
-                                      .agent = DRIVES_AGENT };
+        struct hf_session_spec new = { .size = sizeof(new),
+                                       .session_id = d->sessions[s].id,
+                                       .agent = DRIVES_AGENT };
         rc = hf_session_create(d->store, NULL, &new, &made, err);
         hf_session_answer_free(made);
     }

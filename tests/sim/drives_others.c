@@ -33,14 +33,14 @@ int drives_subscribe(struct drives *d, struct hf_err *err)
         for (int t = 0; rc == 0 && t < session->turn_count; t++) {
             char source[32], key[32], scope[32];
             struct hf_subscriptions *made = NULL;
-            struct hf_subscription_new new = { .size = sizeof(new),
-                                               .owner_scope = scope,
-                                               .key = key,
-                                               .source_type = "sim",
-                                               .source_key = source,
-                                               .kind = "door",
-                                               .priority = -1,
-                                               .wake_session = session->id };
+            struct hf_subscription_spec new = { .size = sizeof(new),
+                                                .owner_scope = scope,
+                                                .key = key,
+                                                .source_type = "sim",
+                                                .source_key = source,
+                                                .kind = "door",
+                                                .priority = -1,
+                                                .wake_session = session->id };
             if (session->turns[t].cause != DRIVES_BY_TRIGGER)
                 continue;
             name_source(session, t, source);
@@ -76,10 +76,10 @@ static int emit(struct drives *d, const struct drives_session *session, int turn
 {
     char source[32];
     struct hf_emission *emission = NULL;
-    struct hf_occurrence_new new = { .size = sizeof(new),
-                                     .source_type = "sim",
-                                     .source_key = source,
-                                     .idempotency_key = "once" };
+    struct hf_occurrence_spec new = { .size = sizeof(new),
+                                      .source_type = "sim",
+                                      .source_key = source,
+                                      .idempotency_key = "once" };
     name_source(session, turn, source);
     int rc = hf_trigger_emit(d->store, NULL, &new, &emission, NULL);
     if (rc == 0 && hf_emission_count(emission) != 1)
@@ -96,15 +96,15 @@ static int end_process(struct drives *d, const struct drives_session *session,
 {
     char source[32];
     struct hf_answer *answer = NULL;
-    struct hf_new work = { .size = sizeof(work),
-                           .source = HF_SOURCE_MANUAL,
-                           .source_id = source,
-                           .disposition = HF_DISPOSITION_EXTERNALLY_OWNED,
-                           .priority = -1 };
-    struct hf_process_new new = { .size = sizeof(new),
-                                  .work = &work,
-                                  .identity_kind = "sim",
-                                  .wake_session = session->id };
+    struct hf_work_spec work = { .size = sizeof(work),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = source,
+                                 .disposition = HF_DISPOSITION_EXTERNALLY_OWNED,
+                                 .priority = -1 };
+    struct hf_process_spec new = { .size = sizeof(new),
+                                   .work = &work,
+                                   .identity_kind = "sim",
+                                   .wake_session = session->id };
     struct hf_caller who = { .size = sizeof(who),
                              .actor_kind = "worker",
                              .actor = "outside",
@@ -298,7 +298,7 @@ static void step_canceller(struct drives *d, struct drives_actor *actor)
     struct drives_turn *turn =
         &session->turns[drives_roll(&d->dice, (unsigned)session->turn_count)];
     char id[HF_WAIT_ID_TEXT];
-    enum hf_turn_cancel told = HF_TURN_CANCEL_COUNT;
+    enum hf_session_turn_cancel told = HF_TURN_CANCEL_COUNT;
     bool committed = turn->committed;
     rest(d, actor, 60000);
     if (d->healing || !find_turn(d, session, turn, id))
@@ -312,14 +312,14 @@ static void step_canceller(struct drives *d, struct drives_actor *actor)
     int rc = hf_session_cancel_turn(d->store, NULL, &request, &told, NULL);
     (void)drives_after_call(d, "cancel", rc);
     drives_say(d, "cancel %s turn %d: %s", session->id, (int)(turn - session->turns),
-               rc ? hf_err_wire(rc) : hf_turn_cancel_word(told));
+               rc ? hf_err_wire(rc) : hf_session_turn_cancel_word(told));
     if (rc)
         return;
     if (told == HF_TURN_CANCEL_COMPLETED)
         drives_mark(d, DRIVES_MARK_CANCEL_LATE);
     else if (committed)
         drives_violate(d, "%s: turn %d had ended, and a cancel was told %s", session->id,
-                       (int)(turn - session->turns), hf_turn_cancel_word(told));
+                       (int)(turn - session->turns), hf_session_turn_cancel_word(told));
     else
         turn->cancel_told = true;
 }

@@ -146,7 +146,7 @@ VERBS = {
                          f"'%{u.tag}' AND max_running = 2")),
     "schedule": ("", lambda u: ["schedule", "add", u.tag, "--cron", "@daily", "--kind", "k"],
                  count("work_schedule", "name")),
-    "schedule-trigger": ("schedule", lambda u: ["schedule", "trigger", u.tag],
+    "schedule-trigger": ("schedule", lambda u: ["schedule", "run-now", u.tag],
                          count("work_spec", "source_id")),
     "subscribe": ("", lambda u: ["trigger", "subscribe", u.tag, "--source-type", "mail",
                                  "--source-key", u.tag], count("subscription", "subscription_key")),

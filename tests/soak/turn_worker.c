@@ -61,9 +61,9 @@ static void send_all(struct hf_store *store, int sessions, int messages)
         char id[32], key[32], message[128];
         struct hf_session_answer *made = NULL;
         snprintf(id, sizeof(id), "s%d", s);
-        struct hf_session_new fresh = { .size = sizeof(fresh),
-                                        .session_id = id,
-                                        .agent = "adder" };
+        struct hf_session_spec fresh = { .size = sizeof(fresh),
+                                         .session_id = id,
+                                         .agent = "adder" };
         must(hf_session_create(store, NULL, &fresh, &made, &err));
         hf_session_answer_free(made);
         for (int m = 0; m < messages; m++) {

@@ -187,11 +187,11 @@ static void made(struct world *world, const char *name, enum hf_disposition disp
                  char ret_id[64])
 {
     struct hf_answer *answer = NULL;
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = name,
-                              .priority = -1,
-                              .disposition = disposition };
+    struct hf_work_spec request = { .size = sizeof(request),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .source_id = name,
+                                    .priority = -1,
+                                    .disposition = disposition };
     assert_int_equal(hf_work_create(world->store, NULL, &request, 1, 0, &answer, NULL),
                      0);
     (void)snprintf(ret_id, 64, "%s", hf_answer_at(answer, 0)->work.work_id);
@@ -267,7 +267,7 @@ static void in_status(struct world *world, enum hf_status status, char ret_id[64
 static const char *const belonging[HF_STATUS_COUNT] = {
     [HF_STATUS_QUEUED] = "",
     [HF_STATUS_RUNNING] =
-        ", claim_group = 'n', owner = 'x', lease_expires_at = 9, lease_store = 1, "
+        ", claim_group = 'n', owner = 'x', lease_expires_at = 9, lease_incarnation = 1, "
         "attempt_count = attempt_count + 1, lease_fence = lease_fence + 1",
     [HF_STATUS_WAITING_USER] = ", waiting_kind = 'user', waiting_ref = 'r'",
     [HF_STATUS_WAITING_EXTERNAL] = ", waiting_kind = 'external', waiting_ref = 'r'",
@@ -385,7 +385,7 @@ static void a_start_counts_one_attempt_and_one_fence(void **state)
     struct world *world = *state;
     static const char start[] =
         "UPDATE work_state SET status = 'running', claim_group = 'n', owner = 'x', "
-        "lease_expires_at = 9, lease_store = 1";
+        "lease_expires_at = 9, lease_incarnation = 1";
     static const struct {
         const char *counts;
         bool may;
@@ -742,8 +742,8 @@ static void r20_a_unit_is_born_only_as_the_law_says(void **state)
     allowed(world, BORN("done", ", finished_at", ", 1"));
     refused(world, BORN("failed", ", finished_at", ", 1"));
     refused(world, BORN("running",
-                        ", owner, claim_group, lease_fence, lease_store, lease_ttl_ms, "
-                        "lease_expires_at",
+                        ", owner, claim_group, lease_fence, lease_incarnation, "
+                        "lease_ttl_ms, lease_expires_at",
                         ", 'o', 'g', 1, 1, 1000, 5000"));
     refused(world, BORN("retry_scheduled", ", next_retry_at", ", 5"));
     refused(world, BORN("waiting_external", ", waiting_kind", ", 'external'"));
@@ -778,9 +778,9 @@ static void talked(struct world *world)
 {
     static const char message[] = "{\"kind\":\"message\",\"message\":{\"id\":\"m\","
                                   "\"role\":\"user\"}}";
-    struct hf_session_new made_so = { .size = sizeof(made_so),
-                                      .session_id = "s",
-                                      .agent = "a" };
+    struct hf_session_spec made_so = { .size = sizeof(made_so),
+                                       .session_id = "s",
+                                       .agent = "a" };
     struct hf_session_send sent = { .size = sizeof(sent),
                                     .session_id = "s",
                                     .message = message };
@@ -935,9 +935,9 @@ static void a_deleted_session_is_told_by_every_verb(void **state)
     struct world *world = *state;
     struct hf_session_answer *answer = NULL;
     struct hf_answer *units = NULL;
-    struct hf_session_new again = { .size = sizeof(again),
-                                    .session_id = "s",
-                                    .agent = "a" };
+    struct hf_session_spec again = { .size = sizeof(again),
+                                     .session_id = "s",
+                                     .agent = "a" };
     struct hf_session_claim claim = { .size = sizeof(claim), .session_id = "s" };
     struct hf_session_send sent = { .size = sizeof(sent),
                                     .session_id = "s",

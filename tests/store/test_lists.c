@@ -363,10 +363,10 @@ static void a_brief_page_needs_little_memory(void **state)
     for (int i = 0; i < UNITS; i++) {
         char name[24];
         (void)snprintf(name, sizeof(name), "unit-%d", i);
-        const struct hf_new one = { .size = sizeof(one),
-                                    .source = HF_SOURCE_MANUAL,
-                                    .source_id = name,
-                                    .payload = payload };
+        const struct hf_work_spec one = { .size = sizeof(one),
+                                          .source = HF_SOURCE_MANUAL,
+                                          .source_id = name,
+                                          .payload = payload };
         assert_int_equal(hf_work_create(store, NULL, &one, 1, 0, &answer, NULL), 0);
         hf_answer_free(answer);
     }

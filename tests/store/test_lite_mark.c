@@ -105,7 +105,7 @@ static int64_t commit_seq(const struct place *place)
 static void made(const struct place *place, const char *name, bool new_one)
 {
     struct hf_answer *answer = NULL;
-    struct hf_new request = plain_unit(name);
+    struct hf_work_spec request = plain_unit(name);
     assert_int_equal(hf_work_create(place->store, NULL, &request, 1, 0, &answer, NULL),
                      0);
     assert_int_equal(hf_answer_at(answer, 0)->created, new_one);
@@ -215,8 +215,8 @@ static void ids_go_on_behind_those_of_plain_sql(void **state)
 static void an_id_that_made_no_row_is_not_seen_as_the_last(void **state)
 {
     struct place *place = *state;
-    struct hf_new requests[] = { plain_unit("two"), plain_unit("three"),
-                                 plain_unit("one") };
+    struct hf_work_spec requests[] = { plain_unit("two"), plain_unit("three"),
+                                       plain_unit("one") };
     struct hf_answer *answer = NULL;
     int64_t incarnation = told(place, "SELECT incarnation FROM hf_store");
     made(place, "one", true);

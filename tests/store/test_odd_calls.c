@@ -40,7 +40,7 @@ static void refused(struct rig *rig, int code, const char *field)
     assert_null(rig->answer);
 }
 
-static const struct hf_new unit = {
+static const struct hf_work_spec unit = {
     .size = sizeof(unit), .source = HF_SOURCE_MANUAL, .source_id = "a", .priority = -1
 };
 
@@ -74,12 +74,12 @@ static void a_list_that_is_counted_and_not_given(void **state)
     change.evidence_count = 1;
     refused(r, hf_work_change(r->store, NULL, &change, 1, 0, &r->answer, &r->err),
             "evidence");
-    struct hf_new bound = unit;
+    struct hf_work_spec bound = unit;
     bound.disposition = HF_DISPOSITION_OWNER_BOUND;
-    struct hf_process_new process = { .size = sizeof(process),
-                                      .work = &bound,
-                                      .identity_kind = "shell",
-                                      .observer_count = 1 };
+    struct hf_process_spec process = { .size = sizeof(process),
+                                       .work = &bound,
+                                       .identity_kind = "shell",
+                                       .observer_count = 1 };
     refused(r, hf_process_register(r->store, NULL, &process, &r->answer, &r->err),
             "observers");
     process.observer_count = 0;
@@ -99,7 +99,7 @@ static void nobody_to_tell(void **state)
     struct hf_reaper *reaper = NULL;
     refused(r, hf_store_log(r->store, 0, 0, NULL, NULL, &r->err), "each");
     refused(r, hf_store_check(r->store, NULL, NULL, &r->err), "found");
-    refused(r, hf_quota_list(r->store, NULL, NULL, NULL, &r->err), "each");
+    refused(r, hf_limit_list(r->store, NULL, NULL, NULL, &r->err), "each");
     refused(r, hf_reaper_new(r->store, NULL, &reaper, &r->err), "lock_folder");
     refused(r, hf_store_open(NULL, NULL, &r->store, &r->err), "url");
 }
@@ -123,7 +123,7 @@ static void a_job_is_told_of_its_own_fields(void **state)
 {
     struct rig *r = *state;
     char key[300];
-    struct hf_job_new job = {
+    struct hf_job_spec job = {
         .size = sizeof(job), .kind = "k", .priority = -1, .at = -1
     };
     refused(r, hf_job_check(&job, &r->err), "at");

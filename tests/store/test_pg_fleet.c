@@ -113,7 +113,7 @@ static bool facts_say(struct hf_store *store, const char *what)
     char *facts = NULL;
     assert_int_equal(hf_store_facts(store, &facts, NULL), 0);
     bool said = strstr(facts, what) != NULL;
-    hf_text_free(store, facts);
+    hf_store_text_free(store, facts);
     return said;
 }
 
@@ -448,12 +448,12 @@ static void *crowd_a_lane(void *arg)
         char name[32];
         struct hf_answer *answer = NULL;
         (void)snprintf(name, sizeof(name), "%d-%d", crowd->number, i);
-        struct hf_new request = { .size = sizeof(request),
-                                  .source = HF_SOURCE_MANUAL,
-                                  .source_id = name,
-                                  .lane_key = "narrow",
-                                  .priority = 9 - i % 10,
-                                  .disposition = HF_DISPOSITION_RERUNNABLE };
+        struct hf_work_spec request = { .size = sizeof(request),
+                                        .source = HF_SOURCE_MANUAL,
+                                        .source_id = name,
+                                        .lane_key = "narrow",
+                                        .priority = 9 - i % 10,
+                                        .disposition = HF_DISPOSITION_RERUNNABLE };
         crowd->rc = hf_work_create(crowd->store, NULL, &request, 1, 0, &answer, NULL);
         if (crowd->rc == 0)
             hf_answer_free(answer);
@@ -489,12 +489,12 @@ static void *want_one(void *arg)
         char name[32];
         struct hf_answer *answer = NULL;
         (void)snprintf(name, sizeof(name), "one-%d-%d", crowd->number, i);
-        struct hf_new request = { .size = sizeof(request),
-                                  .source = HF_SOURCE_MANUAL,
-                                  .source_id = name,
-                                  .dedup_key = "one",
-                                  .priority = -1,
-                                  .disposition = HF_DISPOSITION_RERUNNABLE };
+        struct hf_work_spec request = { .size = sizeof(request),
+                                        .source = HF_SOURCE_MANUAL,
+                                        .source_id = name,
+                                        .dedup_key = "one",
+                                        .priority = -1,
+                                        .disposition = HF_DISPOSITION_RERUNNABLE };
         crowd->rc = hf_work_create(crowd->store, NULL, &request, 1, 0, &answer, NULL);
         if (crowd->rc == 0)
             hf_answer_free(answer);

@@ -32,7 +32,7 @@ struct caller {
 static void *create(void *arg)
 {
     struct caller *caller = arg;
-    struct hf_new unit = plain_unit(caller->name);
+    struct hf_work_spec unit = plain_unit(caller->name);
     struct hf_answer *answer = NULL;
     unit.kind = caller->kind;
     caller->rc = hf_work_create(caller->store, NULL, &unit, 1, HF_BRIEF, &answer, NULL);

@@ -46,7 +46,7 @@ static uint32_t taken(struct hf_store *store)
 static void claimed(struct hf_store *store, const char *unit, int pid)
 {
     struct hf_answer *answer = NULL;
-    struct hf_new request = plain_unit(unit);
+    struct hf_work_spec request = plain_unit(unit);
     struct hf_claim claim = { .size = sizeof(claim), .owner = "w", .pid = pid };
     assert_int_equal(hf_work_create(store, NULL, &request, 1, HF_BRIEF, &answer, NULL),
                      0);

@@ -173,12 +173,12 @@ static void create_same(const char *url, bool created)
     struct hf_store *store = NULL;
     struct hf_answer *answer = NULL;
     struct hf_err err = { 0 };
-    const struct hf_new request = { .size = sizeof(request),
-                                    .source = HF_SOURCE_MANUAL,
-                                    .source_id = "same",
-                                    .priority = -1,
-                                    .payload = "{\"n\":1}",
-                                    .disposition = HF_DISPOSITION_RERUNNABLE };
+    const struct hf_work_spec request = { .size = sizeof(request),
+                                          .source = HF_SOURCE_MANUAL,
+                                          .source_id = "same",
+                                          .priority = -1,
+                                          .payload = "{\"n\":1}",
+                                          .disposition = HF_DISPOSITION_RERUNNABLE };
     assert_int_equal(hf_store_open(url, NULL, &store, &err), 0);
     int rc = hf_work_create(store, NULL, &request, 1, 0, &answer, &err);
     if (rc)
@@ -413,11 +413,11 @@ static void a_standby_is_read_only_and_says_what_to_add(void **state)
     (void)snprintf(url, sizeof(url), "%s&schema=both", server.standby);
     struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
     assert_int_equal(hf_store_open(url, &options, &store, &err), 0);
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = "a",
-                              .priority = -1,
-                              .disposition = HF_DISPOSITION_RERUNNABLE };
+    struct hf_work_spec request = { .size = sizeof(request),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .source_id = "a",
+                                    .priority = -1,
+                                    .disposition = HF_DISPOSITION_RERUNNABLE };
     assert_int_equal(hf_work_create(store, NULL, &request, 1, 0, &answer, &err),
                      HF_EREADONLY);
     assert_non_null(strstr(err.message, "target_session_attrs"));

@@ -50,7 +50,7 @@ static long count_of(const char *sql)
 static int create(struct hf_store *store, const char *name, bool *ret_created)
 {
     struct hf_answer *answer = NULL;
-    struct hf_new request = plain_unit(name);
+    struct hf_work_spec request = plain_unit(name);
     int rc = hf_work_create(store, NULL, &request, 1, 0, &answer, NULL);
     *ret_created = rc == 0 && hf_answer_at(answer, 0)->created;
     if (rc == 0)
@@ -208,7 +208,7 @@ static void a_claim_has_its_row_wherever_the_wire_breaks(void **state)
         struct hf_answer *answer = NULL;
         struct hf_store *store = open_cut(false);
         (void)snprintf(name, sizeof(name), "lone-%zu", at);
-        struct hf_new requests[] = { plain_unit(name), plain_unit("other") };
+        struct hf_work_spec requests[] = { plain_unit(name), plain_unit("other") };
         requests[0].queue = requests[1].queue = requests[1].source_run_id = name;
         assert_int_equal(claim_of(store, name, &answer),
                          0); /* looks, and finds nothing */

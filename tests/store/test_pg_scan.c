@@ -50,17 +50,17 @@ static struct hf_store *opened(const char *schema)
 
 static void created(struct hf_store *store, const char *name, int count, int priority)
 {
-    static struct hf_new units[BATCH];
+    static struct hf_work_spec units[BATCH];
     static char ids[BATCH][64];
     struct hf_answer *answer = NULL;
     struct hf_err err = { 0 };
     for (int i = 0; i < count; i++) {
         (void)snprintf(ids[i], sizeof(ids[i]), count > 1 ? "%s%d" : "%s", name, i);
-        units[i] = (struct hf_new){ .size = sizeof(units[i]),
-                                    .source = HF_SOURCE_MANUAL,
-                                    .source_id = ids[i],
-                                    .priority = priority,
-                                    .disposition = HF_DISPOSITION_RERUNNABLE };
+        units[i] = (struct hf_work_spec){ .size = sizeof(units[i]),
+                                          .source = HF_SOURCE_MANUAL,
+                                          .source_id = ids[i],
+                                          .priority = priority,
+                                          .disposition = HF_DISPOSITION_RERUNNABLE };
     }
     if (hf_work_create(store, NULL, units, (size_t)count, HF_BRIEF, &answer, &err))
         fail_msg("%s", err.message);
@@ -347,12 +347,12 @@ static void a_policy_of_a_moment_ago_holds_for_the_next_claim(void **state)
 static void created_under_rate(struct hf_store *store, const char *name)
 {
     struct hf_answer *answer = NULL;
-    struct hf_new unit = { .size = sizeof(unit),
-                           .source = HF_SOURCE_MANUAL,
-                           .source_id = name,
-                           .rate_key = "api",
-                           .priority = 3,
-                           .disposition = HF_DISPOSITION_RERUNNABLE };
+    struct hf_work_spec unit = { .size = sizeof(unit),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = name,
+                                 .rate_key = "api",
+                                 .priority = 3,
+                                 .disposition = HF_DISPOSITION_RERUNNABLE };
     assert_int_equal(hf_work_create(store, NULL, &unit, 1, HF_BRIEF, &answer, NULL), 0);
     hf_answer_free(answer);
 }
@@ -361,10 +361,10 @@ static void a_row_under_a_limit_is_counted_and_not_passed_over(void **state)
 {
     (void)state;
     struct hf_store *store = opened("limited");
-    struct hf_quota limit = {
+    struct hf_limit limit = {
         .size = sizeof(limit), .name = "rate:api", .rate_count = 2, .rate_ms = 60000
     };
-    assert_int_equal(hf_quota_set(store, NULL, &limit, NULL), 0);
+    assert_int_equal(hf_limit_set(store, NULL, &limit, NULL), 0);
     created(store, "plain", 2, 3);
     assert_string_equal(claimed(store).source, "plain0");
     assert_string_equal(claimed(store).source, "plain1");

@@ -53,15 +53,15 @@ static struct name registered(struct hf_store *store, const char *source_id,
     struct name name;
     struct hf_answer *answer = NULL;
     struct hf_err err = { 0 };
-    struct hf_new unit = { .size = sizeof(unit),
-                           .source = HF_SOURCE_MANUAL,
-                           .source_id = source_id,
-                           .priority = -1,
-                           .disposition = disposition };
-    struct hf_process_new wanted = { .size = sizeof(wanted),
-                                     .work = &unit,
-                                     .identity_kind = "test",
-                                     .wake_session = "w" };
+    struct hf_work_spec unit = { .size = sizeof(unit),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = source_id,
+                                 .priority = -1,
+                                 .disposition = disposition };
+    struct hf_process_spec wanted = { .size = sizeof(wanted),
+                                      .work = &unit,
+                                      .identity_kind = "test",
+                                      .wake_session = "w" };
     if (hf_process_register(store, NULL, &wanted, &answer, &err))
         fail_msg("%s", err.message);
     (void)snprintf(name.id, sizeof(name.id), "%s", hf_answer_at(answer, 0)->work.work_id);
@@ -104,8 +104,8 @@ static void assert_refolds(struct hf_store *store, const char *id)
     char *stored = NULL, *folded = NULL;
     assert_int_equal(hf_process_records(store, NULL, id, &stored, &folded, NULL), 0);
     assert_string_equal(stored, folded);
-    hf_text_free(store, stored);
-    hf_text_free(store, folded);
+    hf_store_text_free(store, stored);
+    hf_store_text_free(store, folded);
 }
 
 /* ---- the feed ------------------------------------------------------------------------------- */
@@ -362,10 +362,10 @@ static void an_await_is_rung_by_the_end_of_its_unit(void **state)
 static void await_plain_work(struct hf_store *store)
 {
     struct hf_answer *answer = NULL;
-    struct hf_new unit = { .size = sizeof(unit),
-                           .source = HF_SOURCE_MANUAL,
-                           .source_id = "plain",
-                           .priority = -1 };
+    struct hf_work_spec unit = { .size = sizeof(unit),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = "plain",
+                                 .priority = -1 };
     assert_int_equal(hf_work_create(store, NULL, &unit, 1, 0, &answer, NULL), 0);
     const char *id = hf_answer_at(answer, 0)->work.work_id;
     struct waiter waiter = { .store = store, .id = id };
@@ -411,8 +411,8 @@ static int records(struct hf_store *store, const char *id)
     char *stored = NULL, *folded = NULL;
     int rc = hf_process_records(store, NULL, id, &stored, &folded, NULL);
     if (rc == 0) {
-        hf_text_free(store, stored);
-        hf_text_free(store, folded);
+        hf_store_text_free(store, stored);
+        hf_store_text_free(store, folded);
     }
     return rc;
 }
@@ -421,20 +421,20 @@ static int registered_again(struct hf_store *store)
 {
     static const char *const sessions[] = { "b", "a" };
     struct hf_answer *answer = NULL;
-    struct hf_new unit = { .size = sizeof(unit),
-                           .source = HF_SOURCE_MANUAL,
-                           .source_id = "again",
-                           .priority = -1,
-                           .disposition = HF_DISPOSITION_OWNER_BOUND };
-    struct hf_process_new wanted = { .size = sizeof(wanted),
-                                     .work = &unit,
-                                     .identity_kind = "test",
-                                     .labels = "{\"k\":\"v\"}",
-                                     .definition = "{}",
-                                     .observers = sessions,
-                                     .observer_count = 2,
-                                     .event_types = sessions,
-                                     .event_type_count = 2 };
+    struct hf_work_spec unit = { .size = sizeof(unit),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = "again",
+                                 .priority = -1,
+                                 .disposition = HF_DISPOSITION_OWNER_BOUND };
+    struct hf_process_spec wanted = { .size = sizeof(wanted),
+                                      .work = &unit,
+                                      .identity_kind = "test",
+                                      .labels = "{\"k\":\"v\"}",
+                                      .definition = "{}",
+                                      .observers = sessions,
+                                      .observer_count = 2,
+                                      .event_types = sessions,
+                                      .event_type_count = 2 };
     int rc = hf_process_register(store, NULL, &wanted, &answer, NULL);
     if (rc == 0)
         rc = hf_answer_at(answer, 0)->code;

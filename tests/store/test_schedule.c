@@ -16,11 +16,11 @@
 static int add(struct hf_store *store, const char *name)
 {
     struct hf_schedules *made = NULL;
-    struct hf_schedule_new wanted = { .size = sizeof(wanted),
-                                      .name = name,
-                                      .at = PAST,
-                                      .zone = "Europe/Berlin",
-                                      .priority = -1 };
+    struct hf_schedule_spec wanted = { .size = sizeof(wanted),
+                                       .name = name,
+                                       .at = PAST,
+                                       .zone = "Europe/Berlin",
+                                       .priority = -1 };
     struct hf_err err = { 0 };
     int rc = hf_schedule_add(store, NULL, &wanted, &made, &err);
     if (rc == 0)

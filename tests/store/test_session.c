@@ -98,7 +98,7 @@ static struct hf_session_answer *claimed(struct hf_store *store, hf_ms wait_ms)
 
 /* The commit of a claimed turn that adds its own input to the history, and makes units. */
 static int committed_with(struct hf_store *store, const struct hf_session_answer *held,
-                          const struct hf_new *units, size_t count, bool release)
+                          const struct hf_work_spec *units, size_t count, bool release)
 {
     struct hf_session_committed done;
     struct hf_message said = { .id = held->turn->turn_id, .role = HF_ROLE_ASSISTANT };
@@ -334,7 +334,7 @@ static void check_rings(bool postgres)
 {
     char url[400], names[QUEUES][8];
     uint32_t seen[QUEUES];
-    struct hf_new units[QUEUES];
+    struct hf_work_spec units[QUEUES];
     struct hf_store *store = opened(place("rings", postgres, url));
     struct hf_sql *sql = sql_store_of(store)->sql;
     make_session(store, "s");
@@ -342,12 +342,12 @@ static void check_rings(bool postgres)
     struct hf_session_answer *held = claimed(store, 0);
     for (size_t i = 0; i < QUEUES; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "q%zu", i);
-        units[i] = (struct hf_new){ .size = sizeof(units[i]),
-                                    .source = HF_SOURCE_MANUAL,
-                                    .source_id = names[i],
-                                    .kind = "mail",
-                                    .queue = names[i],
-                                    .priority = -1 };
+        units[i] = (struct hf_work_spec){ .size = sizeof(units[i]),
+                                          .source = HF_SOURCE_MANUAL,
+                                          .source_id = names[i],
+                                          .kind = "mail",
+                                          .queue = names[i],
+                                          .priority = -1 };
         seen[i] = sql->methods->bell_seen(sql, hf_topic_of_queue(names[i]));
     }
     assert_int_equal(committed_with(store, held, units, QUEUES, true), 0);

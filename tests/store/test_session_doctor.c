@@ -56,9 +56,9 @@ static void commit_turn(struct hf_store *store, const char *text)
 
 static void make_session(const char *url)
 {
-    const struct hf_session_new request = { .size = sizeof(request),
-                                            .session_id = "s",
-                                            .agent = "helper" };
+    const struct hf_session_spec request = { .size = sizeof(request),
+                                             .session_id = "s",
+                                             .agent = "helper" };
     struct hf_session_answer *made = NULL;
     struct hf_store *store = NULL;
     assert_int_equal(hf_store_open(url, NULL, &store, NULL), 0);

@@ -178,10 +178,10 @@ static void a_signal_in_the_middle_of_a_wait_ends_it(void **state)
 {
     struct place *place = *state;
     struct hf_answer *answer = NULL;
-    struct hf_new unit = plain_unit("waits");
-    struct hf_process_new process = { .size = sizeof(process),
-                                      .work = &unit,
-                                      .identity_kind = "shell" };
+    struct hf_work_spec unit = plain_unit("waits");
+    struct hf_process_spec process = { .size = sizeof(process),
+                                       .work = &unit,
+                                       .identity_kind = "shell" };
     struct hf_claim claim = { .size = sizeof(claim), .owner = "ann" };
     unit.disposition = HF_DISPOSITION_RERUNNABLE;
     assert_int_equal(hf_process_register(other, NULL, &process, &answer, NULL), 0);
@@ -218,7 +218,7 @@ static void what_falls_due_within_a_sweep_is_not_put_off(void **state)
     struct hf_sql_options driver = { .size = sizeof(driver) };
     struct place place = { .plan = { .slow_ms = 3600000 } };
     struct hf_store *store = pg_server_store(&server, "due");
-    struct hf_new soon = plain_unit("soon");
+    struct hf_work_spec soon = plain_unit("soon");
     struct hf_answer *answer = NULL;
     struct hf_sweep_report report = { 0 };
     soon.delay_ms = 1;

@@ -10,7 +10,7 @@ static int subscribe(struct hf_store *store, const struct hf_caller *who, bool u
 {
     struct hf_subscriptions *found = NULL;
     struct hf_err err = { 0 };
-    struct hf_subscription_new wanted = {
+    struct hf_subscription_spec wanted = {
         .size = sizeof(wanted),
         .key = "k",
         .source_type = "mail",
@@ -30,11 +30,11 @@ static int emit(struct hf_store *store, size_t *ret_count)
 {
     struct hf_emission *emission = NULL;
     struct hf_err err = { 0 };
-    struct hf_occurrence_new occurrence = { .size = sizeof(occurrence),
-                                            .source_type = "mail",
-                                            .source_key = "inbox",
-                                            .idempotency_key = "1",
-                                            .payload = "{\"from\":\"ann\"}" };
+    struct hf_occurrence_spec occurrence = { .size = sizeof(occurrence),
+                                             .source_type = "mail",
+                                             .source_key = "inbox",
+                                             .idempotency_key = "1",
+                                             .payload = "{\"from\":\"ann\"}" };
     int rc = hf_trigger_emit(store, NULL, &occurrence, &emission, &err);
     if (rc == 0)
         *ret_count = hf_emission_count(emission);

@@ -34,7 +34,7 @@ struct racer {
     int code;
     bool won;
     char outcome[200];
-    enum hf_turn_cancel cancel;
+    enum hf_session_turn_cancel cancel;
 };
 
 typedef void *race(void *racer);
@@ -47,9 +47,9 @@ static void begin(struct round *round, int number)
     struct hf_session_answer *made = NULL;
     struct hf_answer *sent = NULL;
     (void)snprintf(round->session_id, sizeof(round->session_id), "r%d", number);
-    struct hf_session_new session = { .size = sizeof(session),
-                                      .session_id = round->session_id,
-                                      .agent = agent };
+    struct hf_session_spec session = { .size = sizeof(session),
+                                       .session_id = round->session_id,
+                                       .agent = agent };
     struct hf_session_send message = {
         .size = sizeof(message),
         .session_id = round->session_id,
@@ -72,11 +72,11 @@ static void begin(struct round *round, int number)
 static void put_away(struct round *round, hf_ms deadline_at, bool away)
 {
     const struct hf_session_turn *turn = round->claimed->turn;
-    struct hf_wait_new wait = { .size = sizeof(wait),
-                                .kind = HF_WAIT_APPROVAL,
-                                .name = "1/c/1",
-                                .deadline_at = deadline_at,
-                                .policy = HF_AT_DEADLINE_DENY };
+    struct hf_wait_spec wait = { .size = sizeof(wait),
+                                 .kind = HF_WAIT_APPROVAL,
+                                 .name = "1/c/1",
+                                 .deadline_at = deadline_at,
+                                 .policy = HF_AT_DEADLINE_DENY };
     struct hf_session_step step = { .size = sizeof(step),
                                     .session_id = round->session_id,
                                     .token = round->claimed->token,

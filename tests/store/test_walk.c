@@ -42,20 +42,21 @@ static const char *queue_of(int number)
     return queues[number % 3];
 }
 
-static struct hf_new unit(char name[32], const char *prefix, int number, const char *kind)
+static struct hf_work_spec unit(char name[32], const char *prefix, int number,
+                                const char *kind)
 {
     (void)snprintf(name, 32, "%s%d", prefix, number);
-    return (struct hf_new){ .size = sizeof(struct hf_new),
-                            .source = HF_SOURCE_MANUAL,
-                            .source_id = name,
-                            .kind = kind,
-                            .queue = queue_of(number),
-                            .disposition = HF_DISPOSITION_RERUNNABLE };
+    return (struct hf_work_spec){ .size = sizeof(struct hf_work_spec),
+                                  .source = HF_SOURCE_MANUAL,
+                                  .source_id = name,
+                                  .kind = kind,
+                                  .queue = queue_of(number),
+                                  .disposition = HF_DISPOSITION_RERUNNABLE };
 }
 
 static void create(const char *prefix, int from, size_t count, const char *kind)
 {
-    static _Thread_local struct hf_new news[BATCH];
+    static _Thread_local struct hf_work_spec news[BATCH];
     static _Thread_local char names[BATCH][32];
     struct hf_answer *answer = NULL;
     for (size_t i = 0; i < count; i++)
@@ -68,10 +69,10 @@ static void create(const char *prefix, int from, size_t count, const char *kind)
 static void create_process(const char *prefix, int number, const char *kind)
 {
     char name[32];
-    const struct hf_new work = unit(name, prefix, number, kind);
-    const struct hf_process_new request = { .size = sizeof(request),
-                                            .work = &work,
-                                            .identity_kind = kind };
+    const struct hf_work_spec work = unit(name, prefix, number, kind);
+    const struct hf_process_spec request = { .size = sizeof(request),
+                                             .work = &work,
+                                             .identity_kind = kind };
     struct hf_answer *answer = NULL;
     assert_int_equal(hf_process_register(store, NULL, &request, &answer, NULL), 0);
     hf_answer_free(answer);
@@ -81,9 +82,9 @@ static void create_session(const char *prefix, int number, const char *agent)
 {
     char name[32];
     (void)snprintf(name, sizeof(name), "%s%d", prefix, number);
-    const struct hf_session_new request = { .size = sizeof(request),
-                                            .session_id = name,
-                                            .agent = agent };
+    const struct hf_session_spec request = { .size = sizeof(request),
+                                             .session_id = name,
+                                             .agent = agent };
     struct hf_session_answer *answer = NULL;
     assert_int_equal(hf_session_create(store, NULL, &request, &answer, NULL), 0);
     hf_session_answer_free(answer);
@@ -116,7 +117,7 @@ static void *churn(void *unused)
     (void)unused;
     for (int round = 0; !atomic_load(&stop); round++) {
         char names[20][32];
-        struct hf_new news[20];
+        struct hf_work_spec news[20];
         struct hf_answer *answer = NULL;
         int64_t pruned = 0;
         for (int i = 0; i < 20; i++) {

@@ -45,11 +45,11 @@ static void check_first(const struct cut_case *c, void *user, int rc, uint32_t n
 static void check_again(const struct cut_case *c, void *user, uint32_t n)
 {
     int rc = c->call(user);
-    for (int i = 0; rc && rc != c->settled && hf_err_class(rc) != HF_CLASS_TERMINAL &&
+    for (int i = 0; rc && rc != c->done_as && hf_err_class(rc) != HF_CLASS_TERMINAL &&
                     i < REPEATS_MAX;
          i++)
         rc = c->call(user);
-    if (rc && rc != c->settled)
+    if (rc && rc != c->done_as)
         fail_msg("%s, cut at %u: again: %s", c->name, n, hf_err_wire(rc));
     int64_t found = c->times(user);
     if (found >= 0 && found != c->once)

@@ -1,7 +1,7 @@
 /* A call whose exchange with a PostgreSQL is cut at every message, both ways, before and after
  * the message got through. What the caller is told must be true: success means done once,
  * a retryable refusal means that nothing was written, and an outcome that is not known is said
- * to be. The same call again must settle it. */
+ * to be. The same call again must finish it. */
 #ifndef HF_TESTS_SUPPORT_CUTS_H
 #define HF_TESTS_SUPPORT_CUTS_H
 
@@ -34,7 +34,7 @@ struct cut_case {
     /* How often it happened, by plain SQL; -1: it leaves nothing that could be counted. */
     int64_t (*times)(void *user);
     int64_t once; /* what `times` says when it happened once */
-    int settled;  /* what the same call may answer, in addition to 0, once it is done */
+    int done_as;  /* what the same call may answer, in addition to 0, once it is done */
 };
 
 /* Tries it with a cut at each message, and prints one line of counts. */

@@ -29,7 +29,7 @@ static void make_running(struct hf_row *row)
     row->w.owner = "ann";
     row->w.owner_incarnation = "i1";
     row->claim_group = "n1";
-    row->lease_store = RIG_STORE;
+    row->lease_incarnation = RIG_STORE;
     row->w.holder = "{\"pid\":1}";
     row->w.lease_ttl_ms = RIG_TTL;
     row->w.lease_expires_at = RIG_LEASE_NOW + RIG_TTL;
@@ -115,10 +115,10 @@ struct hf_change rig_held(enum hf_verb verb)
     return change;
 }
 
-struct hf_new rig_new(void)
+struct hf_work_spec rig_new(void)
 {
-    return (struct hf_new){
-        .size = sizeof(struct hf_new),
+    return (struct hf_work_spec){
+        .size = sizeof(struct hf_work_spec),
         .source = HF_SOURCE_MANUAL,
         .source_id = "src-1",
         .priority = -1,
@@ -147,7 +147,7 @@ int rig_sweep(struct rig *rig, const struct hf_row *row, const char *proof)
     return hf_step_sweep(&rig->arena, row, proof, &rig->env, &rig->step, &rig->err);
 }
 
-int rig_create(struct rig *rig, const struct hf_new *request)
+int rig_create(struct rig *rig, const struct hf_work_spec *request)
 {
     const struct hf_caller who = { .size = sizeof(who), .tenant = "t1" };
     return hf_step_create(&rig->arena, request, "w-1", &who, &rig->env, &rig->made,
@@ -198,7 +198,7 @@ void rig_no_lease(const struct hf_row *row)
     assert_int_equal(row->w.lease_ttl_ms, 0);
     assert_int_equal(row->w.lease_expires_at, 0);
     assert_int_equal(row->lease_check_at, 0);
-    assert_int_equal(row->lease_store, 0);
+    assert_int_equal(row->lease_incarnation, 0);
     assert_int_equal(row->grace_ms, 0);
     assert_int_equal(row->w.lease_fence, 4);
 }

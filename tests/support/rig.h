@@ -34,13 +34,13 @@ struct hf_change rig_change(enum hf_verb verb);
 /* The same with the token of a running row. */
 struct hf_change rig_held(enum hf_verb verb);
 
-struct hf_new rig_new(void);
+struct hf_work_spec rig_new(void);
 
 int rig_apply(struct rig *rig, const struct hf_row *row, const struct hf_change *change);
 int rig_claim(struct rig *rig, const struct hf_row *row, const char *owner,
               const char *incarnation, const char *nonce);
 int rig_sweep(struct rig *rig, const struct hf_row *row, const char *proof);
-int rig_create(struct rig *rig, const struct hf_new *request);
+int rig_create(struct rig *rig, const struct hf_work_spec *request);
 
 /* Fixture: *state is a struct rig. */
 int rig_setup(void **state);

@@ -116,11 +116,11 @@ static int take(int rc, struct hf_answer *answer, int unit, struct seen *ret_see
 static int create(struct hf_store *store, int unit, struct seen *ret_seen)
 {
     struct hf_answer *answer = NULL;
-    struct hf_new new = { .size = sizeof(new),
-                          .source = HF_SOURCE_MANUAL,
-                          .priority = -1,
-                          .disposition = HF_DISPOSITION_RERUNNABLE,
-                          .max_attempts = 3 };
+    struct hf_work_spec new = { .size = sizeof(new),
+                                .source = HF_SOURCE_MANUAL,
+                                .priority = -1,
+                                .disposition = HF_DISPOSITION_RERUNNABLE,
+                                .max_attempts = 3 };
     new.source_id = names[unit];
     new.retry_policy = "{\"jitter\":\"none\",\"initial_backoff_ms\":1000}";
     if (unit == EXTERNAL) {
@@ -129,10 +129,10 @@ static int create(struct hf_store *store, int unit, struct seen *ret_seen)
     }
     if (unit == LANE_1 || unit == LANE_2)
         new.lane_key = "lane";
-    struct hf_process_new process = { .size = sizeof(process),
-                                      .work = &new,
-                                      .identity_kind = "test",
-                                      .wake_session = "w" };
+    struct hf_process_spec process = { .size = sizeof(process),
+                                       .work = &new,
+                                       .identity_kind = "test",
+                                       .wake_session = "w" };
     int rc = unit == EXTERNAL ? hf_process_register(store, NULL, &process, &answer, NULL)
                               : hf_work_create(store, NULL, &new, 1, 0, &answer, NULL);
     return take(rc, answer, unit, ret_seen);
@@ -299,9 +299,9 @@ static int session(struct hf_store *store)
                                       .incarnation = "life",
                                       .nonce = "n" };
     struct hf_session_answer *made = NULL;
-    struct hf_session_new session = { .size = sizeof(session),
-                                      .session_id = "s",
-                                      .agent = "a" };
+    struct hf_session_spec session = { .size = sizeof(session),
+                                       .session_id = "s",
+                                       .agent = "a" };
     int rc = hf_session_create(store, NULL, &session, &made, NULL);
     hf_session_answer_free(made);
     if (rc == 0)

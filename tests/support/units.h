@@ -6,7 +6,7 @@
 #include <holdfast/work.h>
 
 /* A request that asks for no more than it must; `name` is its source's id, and lives on. */
-struct hf_new plain_unit(const char *name);
+struct hf_work_spec plain_unit(const char *name);
 
 /* Makes one; anything but success fails the test. */
 void make_unit(struct hf_store *store, const char *name);

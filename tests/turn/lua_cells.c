@@ -207,9 +207,9 @@ static struct hf_cell *start_stored(const struct hf_effect *effect,
     struct hf_decoded *owner = NULL;
     const struct hf_op_record *ops = NULL;
     size_t count = 0;
-    must(hf_journal_encode(NULL, journal->records, journal->count, &json, &err), &err);
-    must(hf_journal_decode(NULL, (struct hf_span){ json.at, json.len }, &owner, &ops,
-                           &count, &err),
+    must(hf_op_records_encode(NULL, journal->records, journal->count, &json, &err), &err);
+    must(hf_op_records_decode(NULL, (struct hf_span){ json.at, json.len }, &owner, &ops,
+                              &count, &err),
          &err);
     struct hf_cell *cell = start_cell(effect, bindings, ops, count);
     hf_decoded_free(owner);

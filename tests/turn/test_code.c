@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "core/turn/code/code.h"
 #include "turn/code_kit.h"

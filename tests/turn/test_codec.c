@@ -42,9 +42,9 @@ static int journal_again(const struct hf_alloc *alloc, struct hf_span json,
     struct hf_decoded *owner = NULL;
     const struct hf_op_record *ops = NULL;
     size_t count = 0;
-    int rc = hf_journal_decode(alloc, json, &owner, &ops, &count, err);
+    int rc = hf_op_records_decode(alloc, json, &owner, &ops, &count, err);
     if (rc == 0)
-        rc = hf_journal_encode(alloc, ops, count, ret_json, err);
+        rc = hf_op_records_encode(alloc, ops, count, ret_json, err);
     hf_decoded_free(owner);
     return rc;
 }
@@ -327,7 +327,7 @@ static void a_value_that_the_machine_would_refuse_is_not_encoded(void **state)
     assert_string_equal(err.field, "size");
     start.size = sizeof(start) + 8;
     assert_int_equal(hf_turn_start_encode(NULL, &start, &json, &err), HF_EINVAL);
-    assert_int_equal(hf_journal_encode(NULL, NULL, 1, &json, &err), HF_EINVAL);
+    assert_int_equal(hf_op_records_encode(NULL, NULL, 1, &json, &err), HF_EINVAL);
     assert_string_equal(err.field, "ops");
     assert_null(json.at);
 }
@@ -416,13 +416,13 @@ static void nesting_that_is_accepted_can_be_read_again(void **state)
 
     struct hf_tool_result result = { .call_id = "1:1", .value = nested(text, 56) };
     struct hf_op_record op = { .ordinal = 1, .results = &result, .result_count = 1 };
-    assert_int_equal(hf_journal_encode(NULL, &op, 1, &json, &err), 0);
+    assert_int_equal(hf_op_records_encode(NULL, &op, 1, &json, &err), 0);
     assert_int_equal(
         journal_again(NULL, (struct hf_span){ json.at, json.len }, &again, &err), 0);
     hf_bytes_free(&json);
     hf_bytes_free(&again);
     result.value = nested(text, 57);
-    assert_int_equal(hf_journal_encode(NULL, &op, 1, &json, &err), HF_ETOOBIG);
+    assert_int_equal(hf_op_records_encode(NULL, &op, 1, &json, &err), HF_ETOOBIG);
     assert_string_equal(err.field, "value");
 }
 

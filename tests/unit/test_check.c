@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "core/ledger/lifecycle.h"
 #include "support/rig.h"
@@ -22,10 +22,10 @@ static const char *key_of(size_t n)
     return text;
 }
 
-static void assert_new(const struct hf_new *request, int code, const char *field)
+static void assert_new(const struct hf_work_spec *request, int code, const char *field)
 {
     struct hf_err err = { 0 };
-    int rc = hf_new_check(request, &err);
+    int rc = hf_work_spec_check(request, &err);
     if (rc != code)
         fail_msg("%s: %d, wanted %d (%s)", field ? field : "request", rc, code,
                  err.message);
@@ -36,7 +36,7 @@ static void assert_new(const struct hf_new *request, int code, const char *field
 static void the_least_request_is_accepted(void **state)
 {
     (void)state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     assert_new(&request, 0, NULL);
 }
 
@@ -45,7 +45,7 @@ static void bad_requests_name_the_field(void **state)
     (void)state;
 #define BAD(member, value, code)                                                         \
     do {                                                                                 \
-        struct hf_new request = rig_new();                                               \
+        struct hf_work_spec request = rig_new();                                         \
         request.member = value;                                                          \
         assert_new(&request, code, #member);                                             \
     } while (0)
@@ -88,7 +88,7 @@ static void bad_requests_name_the_field(void **state)
 static void what_excludes_each_other_is_refused(void **state)
 {
     (void)state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.payload = "1";
     request.payload_ref = "blob:1";
     assert_new(&request, HF_EINVAL, "payload_ref");
@@ -105,7 +105,7 @@ static void what_excludes_each_other_is_refused(void **state)
 static void scheduler_work_needs_a_run_id(void **state)
 {
     (void)state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.source = HF_SOURCE_SCHEDULER;
     assert_new(&request, HF_EINVAL, "source_run_id");
     request.source_run_id = "2026-01-01T00:00Z";
@@ -115,7 +115,7 @@ static void scheduler_work_needs_a_run_id(void **state)
 static void keys_hold_at_the_limit(void **state)
 {
     (void)state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.lane_key = key_of(191);
     assert_new(&request, 0, NULL);
     request.lane_key = key_of(192);
@@ -128,7 +128,7 @@ static void keys_hold_at_the_limit(void **state)
 static void numbers_hold_at_the_limit(void **state)
 {
     (void)state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.priority = 9;
     request.max_attempts = 1000000;
     request.delay_ms = 3155760000000;
@@ -151,7 +151,7 @@ static void payloads_hold_at_the_limit(void **state)
     text[0] = '"';
     text[max - 1] = '"';
     text[max] = 0;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.payload = text;
     assert_new(&request, 0, NULL);
     text[max - 1] = 'a';
@@ -539,12 +539,12 @@ static void a_failure_needs_its_class(void **state)
 
 /* ---- the hash of a request --------------------------------------------------------- */
 
-static void assert_hash(const struct hf_new *request, const struct hf_caller *who,
+static void assert_hash(const struct hf_work_spec *request, const struct hf_caller *who,
                         const uint8_t *like, bool same)
 {
     uint8_t hash[32];
     struct hf_err err;
-    assert_int_equal(hf_new_hash(request, who, hash, &err), 0);
+    assert_int_equal(hf_work_spec_hash(request, who, hash, &err), 0);
     assert_int_equal(memcmp(hash, like, sizeof(hash)) == 0, same);
 }
 
@@ -558,16 +558,16 @@ static void the_hash_is_of_the_request_as_typed(void **state)
         .size = sizeof(bob), .actor_kind = "human", .actor = "bob", .tenant = ""
     };
     const struct hf_caller other = { .size = sizeof(other), .tenant = "t2" };
-    const struct hf_new request = rig_new();
+    const struct hf_work_spec request = rig_new();
     uint8_t first[32];
     struct hf_err err;
-    assert_int_equal(hf_new_hash(&request, NULL, first, &err), 0);
+    assert_int_equal(hf_work_spec_hash(&request, NULL, first, &err), 0);
     assert_hash(&request, &ann, first, true); /* who asks is not what is asked */
     assert_hash(&request, &bob, first, true);
     assert_hash(&request, &other, first, false);
 #define DIFFERS(member, value)                                                           \
     do {                                                                                 \
-        struct hf_new changed = request;                                                 \
+        struct hf_work_spec changed = request;                                           \
         changed.member = value;                                                          \
         assert_hash(&changed, NULL, first, false);                                       \
     } while (0)

@@ -5,15 +5,16 @@
 
 #include "support/rig.h"
 
-static struct hf_row made(struct rig *rig, const struct hf_new *request)
+static struct hf_row made(struct rig *rig, const struct hf_work_spec *request)
 {
     struct hf_err err = { 0 };
-    if (hf_new_check(request, &err) != 0 || rig_create(rig, request) != 0)
+    if (hf_work_spec_check(request, &err) != 0 || rig_create(rig, request) != 0)
         fail_msg("%s %s", err.message, rig->err.message);
     return rig->made;
 }
 
-static void not_made(struct rig *rig, const struct hf_new *request, const char *field)
+static void not_made(struct rig *rig, const struct hf_work_spec *request,
+                     const char *field)
 {
     assert_int_equal(rig_create(rig, request), HF_EINVAL);
     assert_string_equal(rig->err.field, field);
@@ -22,7 +23,7 @@ static void not_made(struct rig *rig, const struct hf_new *request, const char *
 static void the_least_request_gets_every_default(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     struct hf_row row = made(rig, &request);
     assert_int_equal(row.seq, 0);
     assert_string_equal(row.w.work_id, "w-1");
@@ -63,7 +64,7 @@ static void the_least_request_gets_every_default(void **state)
 static void an_urgent_row_is_priority_zero(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.priority = 0;
     assert_int_equal(made(rig, &request).w.priority, 0);
 }
@@ -71,7 +72,7 @@ static void an_urgent_row_is_priority_zero(void **state)
 static void the_actor_defaults_to_the_system(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     rig->env.actor_kind = NULL;
     rig->env.actor = NULL;
     struct hf_row row = made(rig, &request);
@@ -82,7 +83,7 @@ static void the_actor_defaults_to_the_system(void **state)
 static void policy_fills_what_the_request_leaves_open(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     rig->policy.disposition = HF_DISPOSITION_RERUNNABLE;
     rig->policy.max_attempts = 5;
     rig->policy.start_timeout_ms = 1000;
@@ -116,10 +117,10 @@ static void policy_fills_what_the_request_leaves_open(void **state)
 static void the_event_says_whether_the_request_set_anything(void **state)
 {
     struct rig *rig = *state;
-    const struct hf_new plain = rig_new();
+    const struct hf_work_spec plain = rig_new();
 #define SETS(member, value)                                                              \
     do {                                                                                 \
-        struct hf_new request = plain;                                                   \
+        struct hf_work_spec request = plain;                                             \
         request.member = value;                                                          \
         assert_non_null(strstr(made(rig, &request).note, "\"from\":\"request\""));       \
     } while (0)
@@ -135,7 +136,7 @@ static void the_event_says_whether_the_request_set_anything(void **state)
 static void max_attempts_by_request_then_its_policy_then_ours(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     rig->policy.max_attempts = 5;
     rig->policy.retry_policy = "{\"max_attempts\":5,\"jitter\":\"none\"}";
     struct hf_row row = made(rig, &request);
@@ -161,7 +162,7 @@ static void max_attempts_by_request_then_its_policy_then_ours(void **state)
 static void a_future_row_is_gated_until_due(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.delay_ms = 5000;
     request.start_timeout_ms = 1000;
     struct hf_row row = made(rig, &request);
@@ -185,7 +186,7 @@ static void a_future_row_is_gated_until_due(void **state)
 static void an_externally_owned_row_is_born_waiting(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.disposition = HF_DISPOSITION_EXTERNALLY_OWNED;
     rig->policy.start_timeout_ms = 1000;
     rig->policy.exec_timeout_ms = 1000;
@@ -207,10 +208,10 @@ static void an_externally_owned_row_is_born_waiting(void **state)
 static void what_never_runs_takes_no_timing(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new base = rig_new();
+    struct hf_work_spec base = rig_new();
     rig->policy.disposition =
         HF_DISPOSITION_EXTERNALLY_OWNED; /* by policy, so only core can tell */
-    struct hf_new request = base;
+    struct hf_work_spec request = base;
     request.delay_ms = 1;
     not_made(rig, &request, "delay_ms");
     request = base;
@@ -230,7 +231,7 @@ static void what_never_runs_takes_no_timing(void **state)
 static void time_alone_never_ends_owner_bound(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.disposition = HF_DISPOSITION_OWNER_BOUND;
     request.exec_timeout_ms = 1000;
     not_made(rig, &request, "exec_timeout_ms");
@@ -245,7 +246,7 @@ static void time_alone_never_ends_owner_bound(void **state)
 static void a_detached_command_is_born_done(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.detached = true;
     struct hf_row row = made(rig, &request);
     assert_int_equal(row.status, HF_STATUS_DONE);
@@ -264,7 +265,7 @@ static void a_detached_command_is_born_done(void **state)
 static void everything_asked_for_is_in_the_row(void **state)
 {
     struct rig *rig = *state;
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.source = HF_SOURCE_SCHEDULER;
     request.source_run_id = "slot-1";
     request.kind = "report";

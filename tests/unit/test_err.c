@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -152,15 +152,15 @@ static void broken_promises_abort(void **state)
 static void limits_can_be_listed(void **state)
 {
     (void)state;
-    const struct hf_limit_info *key = hf_limit_at(HF_LIMIT_KEY_BYTES);
+    const struct hf_bound_info *key = hf_bound_at(HF_BOUND_KEY_BYTES);
     assert_string_equal(key->name, "key_bytes");
     assert_int_equal(key->value, 191);
     assert_string_equal(key->unit, "bytes");
-    assert_string_equal(hf_limit_at(HF_LIMIT_STORE_WAIT_MS)->name, "store_wait_ms");
+    assert_string_equal(hf_bound_at(HF_BOUND_STORE_WAIT_MS)->name, "store_wait_ms");
     assert_int_equal(HF_MAX_DURATION_MAX_MS, INT64_C(3155760000000));
-    assert_non_null(hf_limit_at(HF_LIMIT_COUNT - 1));
-    assert_null(hf_limit_at(HF_LIMIT_COUNT));
-    assert_null(hf_limit_at(SIZE_MAX));
+    assert_non_null(hf_bound_at(HF_BOUND_COUNT - 1));
+    assert_null(hf_bound_at(HF_BOUND_COUNT));
+    assert_null(hf_bound_at(SIZE_MAX));
 }
 
 static void system_memory_grows_and_a_size_of_zero_is_no_failure(void **state)

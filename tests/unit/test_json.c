@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/json.h"
 #include "base/json_read.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "core/session/session.h"
 #include "support/unit.h"

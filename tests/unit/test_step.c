@@ -30,7 +30,7 @@ static void a_claim_writes_lease_attempt_and_times(void **state)
     assert_string_equal(now->claim_group, "m1");
     assert_string_equal(now->w.holder, "{\"pid\":9}");
     assert_int_equal(now->w.lease_fence, 5);
-    assert_int_equal(now->lease_store, RIG_STORE);
+    assert_int_equal(now->lease_incarnation, RIG_STORE);
     assert_int_equal(now->w.attempt_count, 3);
     assert_int_equal(now->w.lease_ttl_ms, 45000);
     assert_int_equal(now->w.lease_expires_at, RIG_LEASE_NOW + 45000);

@@ -33,7 +33,7 @@ static void assert_survives(step_fn act)
 
 static int create(struct rig *rig)
 {
-    struct hf_new request = rig_new();
+    struct hf_work_spec request = rig_new();
     request.retry_policy = "{\"backoff_multiplier\":1.5,\"retry_on\":[\"x\"]}";
     return rig_create(rig, &request);
 }

@@ -99,7 +99,7 @@ struct hf_drive_step {
     size_t settled_count;
     const struct hf_effect_blob *blobs; /* what the begun model call refers to */
     size_t blob_count;
-    const struct hf_wait_new *waits; /* all that the turn waits for now, new ones last */
+    const struct hf_wait_spec *waits; /* all that the turn waits for now, new ones last */
     size_t wait_count;
     size_t new_wait_count;
     bool away;

@@ -30,7 +30,7 @@ extern "C" {
 struct hf_dump {
     void *user;
     void (*row)(void *user, const struct hf_work *work, const char *settled_verb,
-                hf_ms lease_check_at, int64_t lease_store);
+                hf_ms lease_check_at, int64_t lease_incarnation);
     void (*event)(void *user, const struct hf_event *event);
 };
 
@@ -53,17 +53,17 @@ struct hf_schedule_set {
     const char *name;
     enum hf_orphans orphans;
     bool keep_existing;
-    const struct hf_schedule_new *items;
+    const struct hf_schedule_spec *items;
     size_t count;
 };
 
 /* The verbs of schedule.h; each as declared there, with an empty answer to fill. */
 struct hf_schedule_methods {
     int (*add)(struct hf_store *store, const struct hf_caller *who,
-               const struct hf_schedule_new *wanted, struct hf_schedules *schedules,
+               const struct hf_schedule_spec *wanted, struct hf_schedules *schedules,
                struct hf_err *err);
     int (*update)(struct hf_store *store, const struct hf_caller *who,
-                  const struct hf_schedule_new *wanted, int64_t revision,
+                  const struct hf_schedule_spec *wanted, int64_t revision,
                   struct hf_schedules *schedules, struct hf_err *err);
     /* Answers with the schedule after the change; of a removal, before it. */
     int (*change)(struct hf_store *store, const struct hf_caller *who,
@@ -92,7 +92,7 @@ struct hf_schedule_methods {
 struct hf_trigger_methods {
     /* A revision of 0 subscribes, any other updates. */
     int (*define)(struct hf_store *store, const struct hf_caller *who,
-                  const struct hf_subscription_new *wanted, int64_t revision,
+                  const struct hf_subscription_spec *wanted, int64_t revision,
                   struct hf_subscriptions *subscriptions, struct hf_err *err);
     int (*change)(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_trigger_change *change,
@@ -104,7 +104,7 @@ struct hf_trigger_methods {
                 const struct hf_trigger_filter *filter,
                 struct hf_subscriptions *subscriptions, struct hf_err *err);
     int (*emit)(struct hf_store *store, const struct hf_caller *who,
-                const struct hf_occurrence_new *occurrence, struct hf_emission *emission,
+                const struct hf_occurrence_spec *occurrence, struct hf_emission *emission,
                 struct hf_err *err);
     int (*deliveries)(struct hf_store *store, const struct hf_caller *who,
                       const char *occurrence_id, struct hf_emission *emission,
@@ -117,7 +117,7 @@ struct hf_trigger_methods {
 /* The verbs of process.h. Input has been checked. */
 struct hf_process_methods {
     int (*register_process)(struct hf_store *store, const struct hf_caller *who,
-                            const struct hf_process_new *request,
+                            const struct hf_process_spec *request,
                             struct hf_answer *answer, struct hf_err *err);
     int (*output_add)(struct hf_store *store, const struct hf_caller *who,
                       const struct hf_output_add *add, struct hf_err *err);
@@ -141,7 +141,7 @@ struct hf_process_methods {
  * complete: owner, incarnation, nonce and ttl_ms are set. */
 struct hf_session_methods {
     int (*create)(struct hf_store *store, const struct hf_caller *who,
-                  const struct hf_session_new *request, struct hf_session_answer *answer,
+                  const struct hf_session_spec *request, struct hf_session_answer *answer,
                   struct hf_err *err);
     int (*send)(struct hf_store *store, const struct hf_caller *who,
                 const struct hf_session_send *request, struct hf_answer *answer,
@@ -189,7 +189,7 @@ struct hf_session_methods {
                 hf_ms *ret_at, struct hf_err *err);
     int (*cancel_turn)(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_session_cancel *request,
-                       enum hf_turn_cancel *ret_answer, struct hf_err *err);
+                       enum hf_session_turn_cancel *ret_answer, struct hf_err *err);
 };
 
 /* The verbs of journal.h. Input has been checked, the envelope is canonical, ttl_ms is not 0,
@@ -275,7 +275,7 @@ struct hf_look {
 #define HF_LOOK_BOUND 20000
 
 /* The verbs of attention.h and overview.h. */
-struct hf_watch_methods {
+struct hf_overview_methods {
     /* One kind of finding. *ret_matched is how many there are, those that were not shown
      * included, at most HF_LOOK_BOUND. */
     int (*look)(struct hf_store *store, const struct hf_caller *who,
@@ -297,7 +297,7 @@ struct hf_watch_methods {
 struct hf_store_methods {
     const char *name;
     int (*create)(struct hf_store *store, const struct hf_caller *who,
-                  const struct hf_new *news, size_t n, unsigned flags,
+                  const struct hf_work_spec *news, size_t n, unsigned flags,
                   struct hf_answer *answer, struct hf_err *err);
     /* One try; waiting is done above. */
     int (*claim)(struct hf_store *store, const struct hf_caller *who,
@@ -344,8 +344,8 @@ struct hf_store_methods {
                       struct hf_policy_answer **ret_answer, struct hf_err *err);
     /* `name` as rows carry it; `limit` is complete (burst set where there is a rate). */
     int (*limit_set)(struct hf_store *store, const char *name,
-                     const struct hf_quota *limit, struct hf_err *err);
-    int (*limit_list)(struct hf_store *store, hf_each_quota *each, void *user,
+                     const struct hf_limit *limit, struct hf_err *err);
+    int (*limit_list)(struct hf_store *store, hf_each_limit *each, void *user,
                       struct hf_err *err);
     int (*lease_take)(struct hf_store *store, const struct hf_lease_claim *claim,
                       struct hf_lease_info *ret_info, struct hf_err *err);
@@ -378,11 +378,11 @@ struct hf_store_methods {
     const struct hf_trigger_methods *triggers;   /* the same */
     const struct hf_session_methods *sessions;   /* the same */
     const struct hf_wait_methods *waits;         /* the same */
-    const struct hf_watch_methods *watch;        /* the same */
+    const struct hf_overview_methods *watch;     /* the same */
     const struct hf_journal_methods *journal;    /* the same */
     /* Whether there is a unit of this tenant, source, id and run. May be NULL: none is. */
-    int (*known)(struct hf_store *store, const char *tenant, const struct hf_new *request,
-                 bool *ret_known, struct hf_err *err);
+    int (*known)(struct hf_store *store, const char *tenant,
+                 const struct hf_work_spec *request, bool *ret_known, struct hf_err *err);
     /* hf_store_now. May be NULL: the store has no clock but the handle's. */
     hf_ms (*now)(const struct hf_store *store);
 };

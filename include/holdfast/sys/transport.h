@@ -2,7 +2,7 @@
  *
  * A transport is the seam below the codecs of providers. The library has three: HTTP
  * (hf_http_new), a script that plays recorded exchanges (hf_script_new), and a recorder
- * around another transport (hf_record_new). A transport makes one attempt and never
+ * around another transport (hf_recorder_new). A transport makes one attempt and never
  * repeats it.
  *
  * Threads: all calls and all callbacks happen on the thread of the loop.

@@ -42,9 +42,9 @@ static int find_session(struct run *run, const char *session_id, struct hf_err *
     struct hf_session_answer *answer = NULL;
     struct hf_store *store = run->agent->config.store;
     const char *name = run->agent->config.name;
-    struct hf_session_new fresh = { .size = sizeof(fresh),
-                                    .session_id = session_id,
-                                    .agent = name };
+    struct hf_session_spec fresh = { .size = sizeof(fresh),
+                                     .session_id = session_id,
+                                     .agent = name };
     int rc = session_id ? hf_session_head(store, session_id, &answer, err) : HF_ENOTFOUND;
     if (rc == HF_ENOTFOUND)
         rc = hf_session_create(store, NULL, &fresh, &answer, err);
@@ -143,7 +143,7 @@ static int cancel_elsewhere(struct run *run)
     struct hf_err err = { 0 }; /* the caller tries again */
     struct hf_session_cancel request = { .size = sizeof(request),
                                          .session_id = run->session_id };
-    enum hf_turn_cancel answer = HF_TURN_CANCEL_COUNT;
+    enum hf_session_turn_cancel answer = HF_TURN_CANCEL_COUNT;
     struct hf_arena arena;
     hf_arena_init_small(&arena, run->arena.alloc, 256, 256);
     int rc = turn_to_cancel(run, &arena, &request.turn_id, &err);

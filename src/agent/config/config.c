@@ -1,7 +1,7 @@
 /* Configuration files: their tables, the links between them, and looking them up. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/config/config.h"
 #include "base/err.h"

@@ -1,7 +1,7 @@
 /* What is special in each kind of table: checks of its own, and what is made of its values. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/check.h"
 #include "agent/config/config.h"
@@ -156,7 +156,7 @@ static enum hf_probe probe_nothing(void *user, struct hf_invocation *call)
 static int read_approval(const struct config_reading *reading, struct config_tool *tool)
 {
     struct hf_approval *approval = &tool->shown.approval;
-    const struct hf_wait_terms *terms = &approval->terms;
+    const struct hf_tool_wait_terms *terms = &approval->terms;
     int line = reading->table->line;
     const char *word = tool->approve_otherwise;
     if (!approval->rule &&

@@ -76,7 +76,7 @@ struct drive_call {
         args; /* the model's, or those that an approval has put in their place */
     const char *approved_by; /* NULL: no approval was needed */
     enum drive_for waits_for;
-    struct hf_wait_new wait;    /* of a call that waits */
+    struct hf_wait_spec wait;   /* of a call that waits */
     bool listed;                /* an earlier step has opened the wait */
     struct hf_drive_call shown; /* what the action shows */
 };

@@ -104,7 +104,7 @@ static enum hf_wait_kind kind_of(enum drive_for what)
 /* `asked` NULL: no memory. */
 static int wait_from_now(struct hf_drive *drive, struct drive_call *call,
                          enum drive_for what, const char *asked,
-                         const struct hf_wait_terms *terms)
+                         const struct hf_tool_wait_terms *terms)
 {
     const char *name = name_of(drive, call, what);
     if (!name || !asked)
@@ -114,7 +114,7 @@ static int wait_from_now(struct hf_drive *drive, struct drive_call *call,
     call->run.at = DRIVE_WAITING;
     call->run.due = 0;
     call->waits_for = what;
-    call->wait = (struct hf_wait_new){
+    call->wait = (struct hf_wait_spec){
         .size = sizeof(call->wait),
         .kind = kind_of(what),
         .name = name,
@@ -178,14 +178,15 @@ int drive_ask_approval(struct hf_drive *drive, struct drive_call *call)
                                : question_of(drive, "May ", call, " be called?");
     const char *asked = question ? asked_of(drive, call, question, edits) : NULL;
     return wait_from_now(drive, call, DRIVE_FOR_APPROVAL, asked,
-                         tool ? &tool->approval.terms : &(struct hf_wait_terms){ 0 });
+                         tool ? &tool->approval.terms
+                              : &(struct hf_tool_wait_terms){ 0 });
 }
 
 int drive_defer(struct hf_drive *drive, struct drive_call *call,
                 const struct hf_deferred *deferred)
 {
     const char *asked = asked_of(drive, call, deferred->question, (struct hf_span){ 0 });
-    struct hf_wait_terms terms = deferred->terms;
+    struct hf_tool_wait_terms terms = deferred->terms;
     const char **const texts[] = { &terms.answerer, &terms.next_answerer,
                                    &terms.escalate };
     if (!drive->host->journaled)
@@ -213,7 +214,7 @@ int drive_ask_truth(struct hf_drive *drive, struct drive_call *call, const char 
     const char *asked = question ? asked_of(drive, call, question, span_of("true"))
                                  : NULL;
     return wait_from_now(drive, call, DRIVE_FOR_TRUTH, asked,
-                         &(struct hf_wait_terms){ 0 });
+                         &(struct hf_tool_wait_terms){ 0 });
 }
 
 /* ---- answers ----------------------------------------------------------------------- */
@@ -397,21 +398,21 @@ bool drive_may_go_away(const struct hf_drive *drive)
 
 /* call NULL: the sleep of the turn. */
 static int add_timer(const struct hf_drive *drive, struct hf_arena *arena,
-                     const struct drive_call *call, struct hf_wait_new *wait)
+                     const struct drive_call *call, struct hf_wait_spec *wait)
 {
     char key[HF_EFFECT_KEY_ROOM];
     hf_effect_key(drive->effect.id, call ? call->call->call_id : NULL,
                   call ? call->attempt : 0, key);
-    *wait = (struct hf_wait_new){ .size = sizeof(*wait),
-                                  .kind = HF_WAIT_TIMER,
-                                  .name = hf_arena_text(arena, key),
-                                  .deadline_at = call ? call->run.due
-                                                      : drive->sleep_due };
+    *wait = (struct hf_wait_spec){ .size = sizeof(*wait),
+                                   .kind = HF_WAIT_TIMER,
+                                   .name = hf_arena_text(arena, key),
+                                   .deadline_at = call ? call->run.due
+                                                       : drive->sleep_due };
     return wait->name ? 0 : HF_ENOMEM;
 }
 
 /* Calls that wait, opened by an earlier step or not. */
-static size_t add_calls(struct hf_drive *drive, bool listed, struct hf_wait_new *all)
+static size_t add_calls(struct hf_drive *drive, bool listed, struct hf_wait_spec *all)
 {
     size_t count = 0;
     for (size_t i = 0; i < drive->call_count; i++)
@@ -424,7 +425,7 @@ static size_t add_calls(struct hf_drive *drive, bool listed, struct hf_wait_new 
 int drive_list_waits(struct hf_drive *drive, struct hf_arena *arena,
                      struct hf_drive_step *step)
 {
-    struct hf_wait_new *all = hf_arena_array(arena, drive->call_count + 1, sizeof(*all));
+    struct hf_wait_spec *all = hf_arena_array(arena, drive->call_count + 1, sizeof(*all));
     size_t count = 0;
     int rc = all ? 0 : HF_ENOMEM;
     if (rc == 0 && step->away && drive->sleep_due)

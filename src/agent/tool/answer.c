@@ -1,7 +1,7 @@
 /* Answers of the ready-made tools. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/tool/tools.h"
 #include "base/repair.h"

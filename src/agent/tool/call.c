@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -25,7 +25,7 @@ struct hf_invocation {
     const char *key_text;
     struct hf_span args;
     bool probe;
-    struct hf_wait_keys keys;
+    struct hf_tool_wait_keys keys;
     void *user;
     void (*done)(void *user, const struct hf_invocation_result *result);
 
@@ -222,7 +222,7 @@ static int keep_opt(struct hf_invocation *call, const char **text)
 }
 
 int hf_invocation_defer(struct hf_invocation *call, const char *question,
-                        const struct hf_wait_terms *terms)
+                        const struct hf_tool_wait_terms *terms)
 {
     struct hf_deferred made = { .question = question };
     struct hf_buf text;

@@ -1,7 +1,7 @@
 /* Commands as tools: checking and copying what is declared. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/tool/approval.h"
 #include "agent/tool/tools.h"

@@ -3,8 +3,8 @@
  * nothing that the guard did not allow. */
 #include <string.h>
 
+#include <holdfast/bounds.h>
 #include <holdfast/http.h>
-#include <holdfast/limits.h>
 
 #include "agent/tool/address.h"
 #include "agent/tool/tools.h"

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/tool/execution.h"
 #include "agent/tool/tools.h"

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/tool/approval.h"
 #include "base/err.h"

@@ -169,7 +169,7 @@ static int read_delta(struct hf_decode *decode, struct hf_walk *walk)
             calls = at;
         else if (hf_walk_is(key, "reasoning_details"))
             details = value;
-        else if (reasoning.len <= 4 && hf_word_of(key, reasonings, 3) >= 0)
+        else if (reasoning.len <= 4 && hf_wire_word_of(key, reasonings, 3) >= 0)
             reasoning = value;
     }
     rc = add_text(decode, HF_PART_REASONING, reasoning);

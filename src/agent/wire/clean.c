@@ -18,7 +18,7 @@ static bool scan_whole(struct hf_span text, enum hf_json_event first)
     return event == HF_JSON_EV_DONE;
 }
 
-bool hf_is_object(struct hf_span text)
+bool hf_wire_is_object(struct hf_span text)
 {
     return scan_whole(text, HF_JSON_EV_OBJECT);
 }

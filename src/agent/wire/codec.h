@@ -113,7 +113,7 @@ bool hf_encode_tools(const struct hf_encode *encode, struct hf_walk *ret_tools);
 /* Text that a model would refuse as empty. */
 bool hf_blank(struct hf_span text);
 /* True for exactly one JSON object. */
-bool hf_is_object(struct hf_span text);
+bool hf_wire_is_object(struct hf_span text);
 
 /* The JSON of an event or body: as it came, or repaired where it is no UTF-8, has NULs or
  * halves of surrogate pairs. *ret_repaired is set when it was. HF_EINVAL when it is no

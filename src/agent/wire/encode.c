@@ -1,7 +1,7 @@
 /* What the encoders share. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/wire/codec.h"
 #include "base/err.h"

@@ -44,6 +44,6 @@ void hf_fault_judge(const struct hf_fault *fault, struct hf_llm_error *ret_error
 
 /* Retry-After: seconds, or a date of HTTP; `wall_ms` is now. 0 when it says nothing or a
  * moment that is over. Never more than an hour. */
-hf_ms hf_retry_after(const char *value, hf_ms wall_ms);
+hf_ms hf_wire_retry_after(const char *value, hf_ms wall_ms);
 
 #endif

@@ -277,7 +277,7 @@ static int read_event(struct hf_decode *decode, struct hf_span json)
     int64_t slot = 0;
     if (!read_object(json, &event))
         return HF_EINVAL;
-    int type = hf_word_of(event.type, types, sizeof(types) / sizeof(types[0]));
+    int type = hf_wire_word_of(event.type, types, sizeof(types) / sizeof(types[0]));
     if (type >= 0 && type <= 2 && !hf_walk_i64(event.index, &slot))
         return HF_EINVAL;
     switch (type) {

@@ -57,7 +57,7 @@ static void put_input(struct hf_encode *encode, struct hf_span args)
 {
     struct hf_json *json = &encode->json;
     hf_json_key(json, "input");
-    if (hf_is_object(args)) {
+    if (hf_wire_is_object(args)) {
         hf_json_rawn(json, args.at, args.len);
         return;
     }

@@ -1,7 +1,7 @@
 /* The options of a request, checked by a table. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "agent/wire/codec.h"
 #include "base/err.h"
@@ -73,7 +73,7 @@ static bool is_stops(struct hf_span raw)
 
 static bool is_effort(struct hf_span raw)
 {
-    return hf_word_of(raw, efforts, sizeof(efforts) / sizeof(efforts[0])) >= 0;
+    return hf_wire_word_of(raw, efforts, sizeof(efforts) / sizeof(efforts[0])) >= 0;
 }
 
 /* The member of an object, empty when there is none. */
@@ -126,7 +126,7 @@ static const struct {
 static int take_option(struct hf_span key, struct hf_span value,
                        struct hf_options *options, struct hf_err *err)
 {
-    int option = hf_word_of(key, names, HF_OPTION_COUNT);
+    int option = hf_wire_word_of(key, names, HF_OPTION_COUNT);
     if (option < 0)
         return hf_fail(err, HF_EINVAL, "options", "there is no option %.*s",
                        (int)(key.len < 60 ? key.len : 60), (const char *)key.at);
@@ -142,7 +142,7 @@ int hf_options_read(struct hf_span json, struct hf_options *ret_options,
 {
     struct hf_options options = { 0 };
     struct hf_walk walk;
-    if (json.len > 0 && !hf_is_object(json))
+    if (json.len > 0 && !hf_wire_is_object(json))
         return hf_fail(err, HF_EINVAL, "options", "the options must be a JSON object");
     hf_walk_begin(&walk, json);
     if (hf_walk_enter(&walk, '{'))
@@ -159,8 +159,8 @@ int hf_options_read(struct hf_span json, struct hf_options *ret_options,
 
 int hf_options_effort(const struct hf_options *options)
 {
-    return hf_word_of(options->value[HF_OPTION_REASONING], efforts,
-                      sizeof(efforts) / sizeof(efforts[0]));
+    return hf_wire_word_of(options->value[HF_OPTION_REASONING], efforts,
+                           sizeof(efforts) / sizeof(efforts[0]));
 }
 
 bool hf_options_images(const struct hf_options *options)

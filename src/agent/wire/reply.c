@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/json_scan.h"
 #include "base/json_walk.h"
@@ -184,7 +184,7 @@ int hf_reply_response(struct hf_reply *reply, struct hf_llm_response *ret_respon
     return 0;
 }
 
-int hf_word_of(struct hf_span raw, const char *const *words, size_t count)
+int hf_wire_word_of(struct hf_span raw, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (hf_walk_is(raw, words[i]))

@@ -71,6 +71,6 @@ HF_MUST_USE int hf_reply_response(struct hf_reply *reply,
                                   struct hf_llm_response *ret_response);
 
 /* A raw JSON value that is a string, as a word of a table: its number, or -1. */
-int hf_word_of(struct hf_span raw, const char *const *words, size_t count);
+int hf_wire_word_of(struct hf_span raw, const char *const *words, size_t count);
 
 #endif

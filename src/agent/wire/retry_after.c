@@ -48,7 +48,7 @@ static bool date_ms(const char *text, hf_ms *ret_ms)
     return true;
 }
 
-hf_ms hf_retry_after(const char *value, hf_ms wall_ms)
+hf_ms hf_wire_retry_after(const char *value, hf_ms wall_ms)
 {
     int64_t wait = 0;
     hf_ms date = 0;

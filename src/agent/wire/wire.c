@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/json_walk.h"
 #include "base/text.h"
@@ -127,7 +127,8 @@ void hf_wire_head(struct hf_wire *wire, int status, const struct hf_http_header 
         if (hf_same(name, "content-type"))
             wire->streams = is_stream(headers[i].value);
         else if (hf_same(name, "retry-after"))
-            wire->decode.fault.retry_after_ms = hf_retry_after(headers[i].value, wall_ms);
+            wire->decode.fault.retry_after_ms = hf_wire_retry_after(headers[i].value,
+                                                                    wall_ms);
         else if (hf_same(name, "x-request-id") || hf_same(name, "request-id"))
             take_request_id(wire, headers[i].value);
     }
@@ -240,7 +241,7 @@ static void end_stream(struct hf_wire *wire)
 
 /* The transport is done, and the answer was not over before. A status that is an error is
  * one even when the body that explains it was cut. */
-static void settle(struct hf_wire *wire, enum hf_http_fault fault)
+static void end_answer(struct hf_wire *wire, enum hf_http_fault fault)
 {
     wire->decode.fault.http = fault;
     if (wire->head && !is_success(wire))
@@ -280,7 +281,7 @@ void hf_wire_end(struct hf_wire *wire, enum hf_http_fault fault)
     struct hf_reply *reply = &wire->decode.reply;
     struct hf_llm_response response = { 0 };
     if (!hf_wire_is_over(wire))
-        settle(wire, fault);
+        end_answer(wire, fault);
     if (!wire->failed)
         hf_reply_complete_all(reply);
     if (!wire->failed && hf_reply_response(reply, &response))

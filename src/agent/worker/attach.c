@@ -10,7 +10,7 @@
 #define REF "sha256:"
 
 struct seat_fetch {
-    struct hf_job job;
+    struct worker_job job;
     struct seat *seat;
     struct hf_render *render;
     const struct hf_request *request; /* valid until the call is given up */
@@ -133,10 +133,11 @@ void seat_fetch_start(struct seat *seat, const struct hf_drive_action *action,
                                   .id = action->id,
                                   .count = count,
                                   .blobs = blobs };
-    fetch->job = (struct hf_job){ .user = fetch, .run = run_fetch, .done = on_fetched };
+    fetch->job =
+        (struct worker_job){ .user = fetch, .run = run_fetch, .done = on_fetched };
     seat->fetch = fetch;
     seat->fetches++;
-    hf_threads_add(seat->worker->threads, &fetch->job);
+    worker_threads_add(seat->worker->threads, &fetch->job);
 }
 
 void seat_fetch_stop(struct seat *seat, uint64_t id)

@@ -288,8 +288,8 @@ void seat_start_job(struct seat *seat, const struct hf_drive_action *action)
     seat->code = 0;
     seat->job_out = true;
     seat->job =
-        (struct hf_job){ .user = seat, .run = seat_run_action, .done = on_stored };
-    hf_threads_add(seat->worker->threads, &seat->job);
+        (struct worker_job){ .user = seat, .run = seat_run_action, .done = on_stored };
+    worker_threads_add(seat->worker->threads, &seat->job);
 }
 
 static void start_timer(struct seat *seat, hf_ms due)

@@ -8,11 +8,11 @@
 #define THREADS_MAX 64
 
 struct list {
-    struct hf_job *first;
-    struct hf_job *last;
+    struct worker_job *first;
+    struct worker_job *last;
 };
 
-struct hf_threads {
+struct worker_threads {
     struct hf_loop *loop;
     const struct hf_alloc *alloc;
     pthread_mutex_t lock;
@@ -26,7 +26,7 @@ struct hf_threads {
     int count;
 };
 
-static void push(struct list *list, struct hf_job *job)
+static void push(struct list *list, struct worker_job *job)
 {
     job->next = NULL;
     if (list->last)
@@ -36,9 +36,9 @@ static void push(struct list *list, struct hf_job *job)
     list->last = job;
 }
 
-static struct hf_job *pop(struct list *list)
+static struct worker_job *pop(struct list *list)
 {
-    struct hf_job *job = list->first;
+    struct worker_job *job = list->first;
     if (job)
         list->first = job->next;
     if (!list->first)
@@ -46,21 +46,21 @@ static struct hf_job *pop(struct list *list)
     return job;
 }
 
-static struct hf_job *take_ended(struct hf_threads *threads)
+static struct worker_job *take_ended(struct worker_threads *threads)
 {
     pthread_mutex_lock(&threads->lock);
-    struct hf_job *job = pop(&threads->ended);
+    struct worker_job *job = pop(&threads->ended);
     pthread_mutex_unlock(&threads->lock);
     return job;
 }
 
-void hf_threads_collect(struct hf_threads *threads)
+void worker_threads_collect(struct worker_threads *threads)
 {
-    for (struct hf_job *job = take_ended(threads); job; job = take_ended(threads))
+    for (struct worker_job *job = take_ended(threads); job; job = take_ended(threads))
         job->done(job->user);
 }
 
-static void release(struct hf_threads *threads)
+static void release(struct worker_threads *threads)
 {
     pthread_cond_destroy(&threads->more);
     pthread_mutex_destroy(&threads->lock);
@@ -69,7 +69,7 @@ static void release(struct hf_threads *threads)
 
 static void on_post(void *user)
 {
-    struct hf_threads *threads = user;
+    struct worker_threads *threads = user;
     pthread_mutex_lock(&threads->lock);
     threads->posted--;
     bool last = threads->freed && threads->posted == 0;
@@ -77,11 +77,11 @@ static void on_post(void *user)
     if (last)
         release(threads);
     else if (!threads->freed)
-        hf_threads_collect(threads);
+        worker_threads_collect(threads);
 }
 
 /* Without memory for the message the next one, or the worker's timer, collects what ended. */
-static void post(struct hf_threads *threads)
+static void post(struct worker_threads *threads)
 {
     struct hf_task task = { threads, on_post };
     pthread_mutex_lock(&threads->lock);
@@ -96,10 +96,10 @@ static void post(struct hf_threads *threads)
 
 static void *run_thread(void *user)
 {
-    struct hf_threads *threads = user;
+    struct worker_threads *threads = user;
     pthread_mutex_lock(&threads->lock);
     for (;;) {
-        struct hf_job *job = pop(&threads->waiting);
+        struct worker_job *job = pop(&threads->waiting);
         if (!job && threads->stopping)
             break;
         if (!job) {
@@ -118,14 +118,14 @@ static void *run_thread(void *user)
     return NULL;
 }
 
-int hf_threads_new(struct hf_loop *loop, int64_t count, struct hf_threads **ret_threads,
-                   struct hf_err *err)
+int worker_threads_new(struct hf_loop *loop, int64_t count,
+                       struct worker_threads **ret_threads, struct hf_err *err)
 {
     const struct hf_alloc *alloc = hf_loop_alloc(loop);
-    struct hf_threads *threads = alloc->realloc(alloc->user, NULL, sizeof(*threads));
+    struct worker_threads *threads = alloc->realloc(alloc->user, NULL, sizeof(*threads));
     if (!threads)
         return hf_fail_plain(err, HF_ENOMEM);
-    *threads = (struct hf_threads){ .loop = loop, .alloc = alloc };
+    *threads = (struct worker_threads){ .loop = loop, .alloc = alloc };
     if (pthread_mutex_init(&threads->lock, NULL) ||
         pthread_cond_init(&threads->more, NULL)) {
         alloc->free(alloc->user, threads);
@@ -136,14 +136,14 @@ int hf_threads_new(struct hf_loop *loop, int64_t count, struct hf_threads **ret_
                            threads) == 0)
             threads->count++;
     if (threads->count == 0) {
-        hf_threads_free(threads);
+        worker_threads_free(threads);
         return hf_fail(err, HF_EINTERNAL, "store_threads", "no thread can be started");
     }
     *ret_threads = threads;
     return 0;
 }
 
-void hf_threads_free(struct hf_threads *threads)
+void worker_threads_free(struct worker_threads *threads)
 {
     if (!threads)
         return;
@@ -158,7 +158,7 @@ void hf_threads_free(struct hf_threads *threads)
         release(threads);
 }
 
-void hf_threads_add(struct hf_threads *threads, struct hf_job *job)
+void worker_threads_add(struct worker_threads *threads, struct worker_job *job)
 {
     pthread_mutex_lock(&threads->lock);
     push(&threads->waiting, job);

@@ -143,7 +143,7 @@ static void on_poll(void *user)
 {
     struct hf_worker *worker = user;
     worker->none_ready = false;
-    hf_threads_collect(worker->threads);
+    worker_threads_collect(worker->threads);
     worker_claim(worker);
 }
 
@@ -220,8 +220,8 @@ void worker_claim(struct hf_worker *worker)
     }
     worker->claiming = seat;
     seat->job =
-        (struct hf_job){ .user = seat, .run = seat_run_claim, .done = on_claimed };
-    hf_threads_add(worker->threads, &seat->job);
+        (struct worker_job){ .user = seat, .run = seat_run_claim, .done = on_claimed };
+    worker_threads_add(worker->threads, &seat->job);
 }
 
 /* ---- leases ------------------------------------------------------------------------ */
@@ -318,9 +318,10 @@ static void renew(struct hf_worker *worker)
     worker->renewing = true;
     worker->bell = hf_session_bell(worker->config.store);
     worker->renewal_sent = worker_mono(worker);
-    worker->renewal =
-        (struct hf_job){ .user = worker, .run = worker_run_renewal, .done = on_renewed };
-    hf_threads_add(worker->threads, &worker->renewal);
+    worker->renewal = (struct worker_job){ .user = worker,
+                                           .run = worker_run_renewal,
+                                           .done = on_renewed };
+    worker_threads_add(worker->threads, &worker->renewal);
 }
 
 /* Starts a timer that has just fired, so that its place needs no memory. */
@@ -337,7 +338,7 @@ static void on_heartbeat(void *user)
     struct hf_worker *worker = user;
     again(worker, &worker->heartbeat, worker->config.renew_ms, on_heartbeat);
     worker_enter(worker);
-    hf_threads_collect(worker->threads);
+    worker_threads_collect(worker->threads);
     lose_lapsed(worker);
     if (worker->renewing || worker->seat_count == 0)
         worker_claim(worker);
@@ -421,7 +422,7 @@ int hf_worker_new(const struct hf_worker_config *config, struct hf_worker **ret_
     hf_arena_init(&worker->renewal_arena, alloc);
     struct hf_task beat = { worker, on_heartbeat }, look = { worker, on_poll };
     struct hf_task listen = { worker, on_listen };
-    rc = hf_threads_new(full.loop, full.store_threads, &worker->threads, err);
+    rc = worker_threads_new(full.loop, full.store_threads, &worker->threads, err);
     if (rc == 0)
         rc = hf_timer_start(full.loop, &worker->heartbeat, full.renew_ms, &beat);
     if (rc == 0)
@@ -446,7 +447,7 @@ void hf_worker_free(struct hf_worker *worker)
     hf_timer_stop(worker->config.loop, &worker->poll);
     hf_timer_stop(worker->config.loop, &worker->heartbeat);
     hf_timer_stop(worker->config.loop, &worker->listen);
-    hf_threads_free(worker->threads);
+    worker_threads_free(worker->threads);
     for (struct worker_surface *at = worker->surfaces, *next = NULL; at; at = next) {
         next = at->next;
         hf_toolset_unref(at->tools);

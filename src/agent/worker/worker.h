@@ -49,7 +49,7 @@ struct seat {
     const struct hf_session_answer *loaded; /* the first page */
     struct hf_drive *drive;
 
-    struct hf_job job; /* at most one at a time */
+    struct worker_job job; /* at most one at a time */
     bool job_out;
     struct hf_drive_action action; /* of the job */
     int code;                      /* of the job */
@@ -73,7 +73,7 @@ struct hf_worker {
     struct hf_worker_config config;
     const struct hf_alloc *alloc;
     const struct hf_clock *clock;
-    struct hf_threads *threads;
+    struct worker_threads *threads;
     struct worker_surface *surfaces;
     struct seat *seats;
     size_t seat_count;
@@ -82,7 +82,7 @@ struct hf_worker {
     bool none_ready;       /* the last claim found nothing: wait for the timer */
     struct hf_timer poll;
     struct hf_timer heartbeat;
-    struct hf_job renewal;
+    struct worker_job renewal;
     bool renewing;
     struct hf_session_renewal *renewals; /* with copies of ids and tokens */
     size_t renewal_count;

@@ -118,8 +118,8 @@ static int choose_session(struct chat *chat, bool *ret_open)
 static int make_session(struct chat *chat)
 {
     struct cli *cli = chat->cli;
-    struct hf_session_new request = { .size = sizeof(request),
-                                      .agent = chat->agent_name };
+    struct hf_session_spec request = { .size = sizeof(request),
+                                       .agent = chat->agent_name };
     struct hf_session_answer *answer = NULL;
     if (chat->session_id)
         return 0;

@@ -145,7 +145,7 @@ void chat_waits_end(struct chat *chat);
 /* A wait was opened. */
 void chat_waits_look(struct chat *chat);
 /* The turn goes on, or has ended: tells how what was asked was answered. */
-void chat_waits_settle(struct chat *chat);
+void chat_waits_refresh(struct chat *chat);
 /* Takes the question off: it is not asked again. */
 void chat_waits_drop(struct chat *chat);
 /* Whether the answer to a question is being typed. */

@@ -181,7 +181,7 @@ void chat_heard(void *user, const struct hf_worker_event *event)
         break;
     case HF_WORKER_EMIT: emitted(chat, event->emit); break;
     case HF_WORKER_ASKED: chat_waits_look(chat); break;
-    case HF_WORKER_CLAIMED: chat_waits_settle(chat); break;
+    case HF_WORKER_CLAIMED: chat_waits_refresh(chat); break;
     case HF_WORKER_REASONING:
     case HF_WORKER_AWAY:
     case HF_WORKER_TURN_ENDED:
@@ -272,6 +272,6 @@ int chat_run(struct chat *chat, const char *text)
     int rc = write_message(chat, text, &run, &json);
     if (rc == 0)
         rc = run_turn(chat, &run);
-    hf_text_free(chat->cli->store, json);
+    hf_store_text_free(chat->cli->store, json);
     return rc;
 }

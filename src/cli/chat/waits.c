@@ -231,7 +231,7 @@ static void on_looked(void *user)
         hf_wait_answer_free(found);
 }
 
-void chat_waits_settle(struct chat *chat)
+void chat_waits_refresh(struct chat *chat)
 {
     bool told = false;
     for (size_t i = 0; i < CHAT_TOLD_MAX; i++)
@@ -296,7 +296,7 @@ void chat_waits_end(struct chat *chat)
     while (chat->waits.looking)
         (void)hf_loop_step(chat->loop, -1);
     if (!chat->leave)
-        chat_waits_settle(chat);
+        chat_waits_refresh(chat);
     if (chat->waits.asks != ASKS_NOTHING)
         chat_waits_drop(chat);
     memset(chat->waits.told, 0, sizeof(chat->waits.told));

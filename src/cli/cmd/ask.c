@@ -147,21 +147,22 @@ static int make_unit(struct asking *ask, struct hf_answer **ret_answer)
     const struct hf_claim claim = { .size = sizeof(claim),
                                     .owner = ask->owner,
                                     .pid = getpid() };
-    const struct hf_new work = { .size = sizeof(work),
-                                 .source = HF_SOURCE_MANUAL,
-                                 .source_id = key ? key : nonce,
-                                 .kind = OP_QUESTION_KIND,
-                                 .queue = QUEUE,
-                                 .idempotency_key = key,
-                                 .parent_work_id = parent && *parent ? parent : NULL,
-                                 .payload = ask->payload,
-                                 .disposition = HF_DISPOSITION_RERUNNABLE,
-                                 .max_attempts = 100,
-                                 .priority = -1 };
-    const struct hf_process_new process = { .size = sizeof(process),
-                                            .work = &work,
-                                            .identity_kind = OP_QUESTION_KIND,
-                                            .claim = &claim };
+    const struct hf_work_spec work = { .size = sizeof(work),
+                                       .source = HF_SOURCE_MANUAL,
+                                       .source_id = key ? key : nonce,
+                                       .kind = OP_QUESTION_KIND,
+                                       .queue = QUEUE,
+                                       .idempotency_key = key,
+                                       .parent_work_id = parent && *parent ? parent
+                                                                           : NULL,
+                                       .payload = ask->payload,
+                                       .disposition = HF_DISPOSITION_RERUNNABLE,
+                                       .max_attempts = 100,
+                                       .priority = -1 };
+    const struct hf_process_spec process = { .size = sizeof(process),
+                                             .work = &work,
+                                             .identity_kind = OP_QUESTION_KIND,
+                                             .claim = &claim };
     return hf_process_register(cli->store, &cli->who, &process, ret_answer, &cli->err);
 }
 

@@ -309,8 +309,8 @@ int check_attention(struct cli *cli)
     struct hf_err why = { 0 };
     if (!getcwd(folder, sizeof(folder)))
         return hf_fail(&cli->err, HF_EINVAL, "exec", "--exec: %s", strerror(errno));
-    int rc = hf_command_find(command, (const char *const *)environ, folder, sizeof(path),
-                             path, &why);
+    int rc = hf_child_find(command, (const char *const *)environ, folder, sizeof(path),
+                           path, &why);
     return rc ? hf_fail(&cli->err, HF_EINVAL, "exec", "--exec: %s", why.message) : 0;
 }
 

@@ -26,8 +26,8 @@ static int put_command(struct cli *cli, struct hf_start_request *in)
     };
     int rc = hf_command_write(&command, &payload, &cli->err);
     if (rc == 0)
-        rc = hf_command_find(argv[0], (const char *const *)(void *)environ, cwd,
-                             sizeof(path), path, &cli->err);
+        rc = hf_child_find(argv[0], (const char *const *)(void *)environ, cwd,
+                           sizeof(path), path, &cli->err);
     if (rc == 0 && !(in->work.payload = hf_arena_text(&cli->arena, payload)))
         rc = hf_fail_plain(&cli->err, HF_ENOMEM);
     free(payload);

@@ -175,8 +175,8 @@ int check_run(struct cli *cli)
         rc = hf_command_write(&command, &payload, &cli->err);
     free(payload);
     return rc ? rc
-              : hf_command_find(command.argv[0], run_environment(), command.cwd,
-                                sizeof(path), path, &cli->err);
+              : hf_child_find(command.argv[0], run_environment(), command.cwd,
+                              sizeof(path), path, &cli->err);
 }
 
 /* ---- signals ----------------------------------------------------------------------- */
@@ -288,14 +288,14 @@ static struct hf_claim claim_of(struct job *job)
                               .ttl_default_ms = HF_RUN_TTL_MS };
 }
 
-struct hf_new run_unit(struct cli *cli, const char *run_id, const char *payload)
+struct hf_work_spec run_unit(struct cli *cli, const char *run_id, const char *payload)
 {
     const char *name = cli_text(cli, "name");
     const char *disposition = cli_text(cli, "disposition");
     const char *queue = cli_text(cli, "queue");
     const char *parent = getenv("HOLDFAST_WORK_ID");
-    return (struct hf_new){
-        .size = sizeof(struct hf_new),
+    return (struct hf_work_spec){
+        .size = sizeof(struct hf_work_spec),
         .source = HF_SOURCE_MANUAL,
         .source_id = name ? name : run_id,
         .source_run_id = name ? run_id : NULL,
@@ -325,12 +325,12 @@ static int make_unit(struct job *job)
     if (rc)
         return rc;
     struct hf_claim claim = claim_of(job);
-    struct hf_new work = run_unit(cli, key ? key : nonce, payload);
-    struct hf_process_new process = { .size = sizeof(process),
-                                      .work = &work,
-                                      .identity_kind = HF_RUN_KIND,
-                                      .identity_label = cli_text(cli, "name"),
-                                      .claim = &claim };
+    struct hf_work_spec work = run_unit(cli, key ? key : nonce, payload);
+    struct hf_process_spec process = { .size = sizeof(process),
+                                       .work = &work,
+                                       .identity_kind = HF_RUN_KIND,
+                                       .identity_label = cli_text(cli, "name"),
+                                       .claim = &claim };
     rc = hf_process_register(cli->store, &cli->who, &process, &job->answer, &cli->err);
     free(payload);
     return rc;

@@ -40,14 +40,14 @@ static int record(struct cli *cli, const struct hf_command *command, struct news
         rc = hf_command_write(command, &payload, &cli->err);
     if (rc)
         return rc;
-    struct hf_new work = run_unit(cli, key ? key : nonce, payload);
+    struct hf_work_spec work = run_unit(cli, key ? key : nonce, payload);
     cli->who.actor = run_owner(cli); /* names this process, which will be the command */
     work.disposition = HF_DISPOSITION_EXTERNALLY_OWNED;
     work.detached = true;
-    struct hf_process_new process = { .size = sizeof(process),
-                                      .work = &work,
-                                      .identity_kind = HF_RUN_KIND,
-                                      .identity_label = cli_text(cli, "name") };
+    struct hf_process_spec process = { .size = sizeof(process),
+                                       .work = &work,
+                                       .identity_kind = HF_RUN_KIND,
+                                       .identity_label = cli_text(cli, "name") };
     rc = hf_process_register(cli->store, &cli->who, &process, &answer, &cli->err);
     free(payload);
     if (rc)

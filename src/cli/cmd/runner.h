@@ -30,7 +30,7 @@ enum hf_run_stop runner_why(int signal);
 /* What the options say: the command, the unit, its owner. The unit's source id is its name; runs
  * of one name are told apart by `run_id`. */
 HF_MUST_USE int run_command(struct cli *cli, struct hf_command *ret_command);
-struct hf_new run_unit(struct cli *cli, const char *run_id, const char *payload);
+struct hf_work_spec run_unit(struct cli *cli, const char *run_id, const char *payload);
 const char *run_owner(struct cli *cli); /* NULL: no memory */
 const char *const *run_environment(void);
 

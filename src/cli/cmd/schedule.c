@@ -40,8 +40,8 @@ static int write_command(struct cli *cli, const char *input, const char **ret_pa
     command.input = input;
     rc = hf_command_write(&command, &payload, &cli->err);
     if (rc == 0)
-        rc = hf_command_find(command.argv[0], run_environment(), command.cwd,
-                             sizeof(path), path, &cli->err);
+        rc = hf_child_find(command.argv[0], run_environment(), command.cwd, sizeof(path),
+                           path, &cli->err);
     if (rc == 0 && !(*ret_payload = hf_arena_text(&cli->arena, payload)))
         rc = hf_fail_plain(&cli->err, HF_ENOMEM);
     free(payload);
@@ -72,7 +72,7 @@ static int fill_unit(struct cli *cli, const struct unit *unit, const char *input
 
 static int fill_schedule(struct cli *cli)
 {
-    struct hf_schedule_new *wanted =
+    struct hf_schedule_spec *wanted =
         &((struct hf_schedule_request *)cli->call.in)->wanted;
     return fill_unit(cli,
                      &(struct unit){ &wanted->kind, &wanted->queue, &wanted->payload,
@@ -89,9 +89,9 @@ int check_schedule_add(struct cli *cli)
 /* What is not given stays: that of a command, too. */
 int check_schedule_update(struct cli *cli)
 {
-    struct hf_schedule_new *wanted =
+    struct hf_schedule_spec *wanted =
         &((struct hf_schedule_request *)cli->call.in)->wanted;
-    const struct hf_schedule_new given = *wanted;
+    const struct hf_schedule_spec given = *wanted;
     int rc = fill_schedule(cli);
     wanted->queue = given.queue;
     wanted->disposition = given.disposition;
@@ -102,7 +102,7 @@ int check_schedule_update(struct cli *cli)
 /* What happened is the command's input, and never a part of the command. */
 int check_subscribe(struct cli *cli)
 {
-    struct hf_subscription_new *wanted = cli->call.in; /* comes first in an update too */
+    struct hf_subscription_spec *wanted = cli->call.in; /* comes first in an update too */
     return fill_unit(cli,
                      &(struct unit){ &wanted->kind, &wanted->queue,
                                      &wanted->payload_template, &wanted->disposition,

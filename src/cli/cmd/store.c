@@ -36,7 +36,7 @@ static int read_version(struct cli *cli, int64_t *ret_version)
     if (rc == 0)
         *ret_version = hf_json_as_i64(hf_json_member(json, "schema_version"));
     hf_json_free(json);
-    hf_text_free(cli->store, facts);
+    hf_store_text_free(cli->store, facts);
     return rc;
 }
 

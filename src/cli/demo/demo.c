@@ -314,14 +314,14 @@ static int note_kill(struct demo *demo, pid_t pid)
     char payload[64];
     struct hf_answer *answer = NULL;
     (void)snprintf(payload, sizeof(payload), "{\"pid\":%d,\"signal\":9}", (int)pid);
-    struct hf_new note = { .size = sizeof(note),
-                           .source = HF_SOURCE_CONTROL,
-                           .source_id = "demo-kill",
-                           .kind = DEMO_KILL,
-                           .queue = DEMO_QUEUE,
-                           .payload = payload,
-                           .priority = -1,
-                           .detached = true };
+    struct hf_work_spec note = { .size = sizeof(note),
+                                 .source = HF_SOURCE_CONTROL,
+                                 .source_id = "demo-kill",
+                                 .kind = DEMO_KILL,
+                                 .queue = DEMO_QUEUE,
+                                 .payload = payload,
+                                 .priority = -1,
+                                 .detached = true };
     int rc = hf_work_create(demo->cli->store, &demo->cli->who, &note, 1, HF_ALL_OR_NONE,
                             &answer, &demo->cli->err);
     hf_answer_free(answer);

@@ -20,7 +20,7 @@
 #define ONCE_MORE "{\"initial_backoff_ms\":400,\"jitter\":\"none\"}"
 
 /* The first two are there when the workers come; the others after the kill. */
-static const struct hf_new requests[DEMO_TASKS] = {
+static const struct hf_work_spec requests[DEMO_TASKS] = {
     { .source_id = "demo-crawl", .kind = "crawl", .payload = "{\"steps\":3}" },
     { .source_id = "demo-index", .kind = "index", .payload = "{\"pages\":12}" },
     { .source_id = "demo-approve", .kind = "approve", .payload = "{\"ask\":\"send?\"}" },
@@ -77,7 +77,7 @@ static void toil(const struct demo_stage *stage)
 
 static int submit(struct demo_stage *stage, size_t first, size_t count)
 {
-    struct hf_new news[DEMO_TASKS];
+    struct hf_work_spec news[DEMO_TASKS];
     struct hf_answer *answer = NULL;
     for (size_t i = 0; i < count; i++) {
         news[i] = requests[first + i];

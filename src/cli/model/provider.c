@@ -191,7 +191,7 @@ static int open_provider(struct check *check)
     if (rc == 0)
         rc = hf_http_new(check->loop, &http, &transport, &cli->err);
     if (rc == 0 && record)
-        rc = hf_record_new(check->loop, transport, record, &transport, &cli->err);
+        rc = hf_recorder_new(check->loop, transport, record, &transport, &cli->err);
     if (rc == 0)
         rc = hf_endpoint_new(check->loop, &endpoint, transport, &check->provider,
                              &cli->err);

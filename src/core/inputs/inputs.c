@@ -8,7 +8,7 @@
 
 int64_t hf_input_max(const struct hf_input *input)
 {
-    int64_t max = input->limit ? hf_limit_at(input->limit)->value : input->max;
+    int64_t max = input->bound ? hf_bound_at(input->bound)->value : input->max;
     if (max)
         return max;
     switch (input->kind) {

@@ -8,8 +8,8 @@
 #define HF_CORE_INPUTS_INPUTS_H
 
 #include <holdfast/attention.h>
+#include <holdfast/bounds.h>
 #include <holdfast/job.h>
-#include <holdfast/limits.h>
 #include <holdfast/overview.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
@@ -51,9 +51,10 @@ struct hf_input {
     const char *const *words; /* NULL ends */
     int64_t min;
     int64_t max;
-    enum hf_limit limit; /* instead of `max`, where it is one of the limits; 0: none */
-    const char *option;  /* the shell's name; NULL: the name, with dashes */
-    size_t offset;       /* in the request */
+    enum hf_bound
+        bound; /* instead of `max`, where it is in the table of bounds; 0: none */
+    const char *option; /* the shell's name; NULL: the name, with dashes */
+    size_t offset;      /* in the request */
     size_t width; /* of the member; 0: it is no member, and only the shell reads it */
 };
 
@@ -129,7 +130,7 @@ void hf_inputs_write(struct hf_json *json, const struct hf_input *table,
 /* Requests that combine a public struct with what one operation needs in addition. The public
  * struct comes first, so that its rows serve both. */
 struct hf_create_request {
-    struct hf_new work;
+    struct hf_work_spec work;
     const char *spool;
     hf_ms budget_ms;
 };
@@ -157,7 +158,7 @@ struct hf_read_request { /* of one unit, or of a page */
     bool follow; /* for the machine that shows it */
 };
 struct hf_limit_request {
-    struct hf_quota quota;
+    struct hf_limit limit;
     bool none;
 };
 struct hf_policy_request {
@@ -180,8 +181,8 @@ struct hf_prune_request {
     int64_t limit;
 };
 struct hf_start_request {
-    struct hf_process_new process;
-    struct hf_new work;
+    struct hf_process_spec process;
+    struct hf_work_spec work;
     const char *const *command; /* the rest is for the machine that runs a command */
     size_t command_count;
     hf_ms timeout_ms;
@@ -199,7 +200,7 @@ struct hf_await_request {
 };
 #define HF_SLOTS_MAX 1000 /* slots to come that one answer shows */
 struct hf_schedule_request {
-    struct hf_schedule_new wanted;
+    struct hf_schedule_spec wanted;
     int64_t revision;
     const char *reason;
     hf_ms from; /* slots after this */
@@ -207,7 +208,7 @@ struct hf_schedule_request {
     int64_t skips;
 };
 struct hf_subscribe_request {
-    struct hf_subscription_new wanted;
+    struct hf_subscription_spec wanted;
     int64_t revision;
 };
 struct hf_sync_request {
@@ -242,11 +243,11 @@ struct hf_session_page {
     int64_t limit;
 };
 
-extern const struct hf_new hf_new_blank;
+extern const struct hf_work_spec hf_work_spec_blank;
 extern const struct hf_input hf_caller_inputs[];
-extern const struct hf_input hf_new_inputs[];
+extern const struct hf_input hf_work_spec_inputs[];
 extern const struct hf_input
-    hf_new_limit_inputs[];                      /* more of hf_new: limits and shares */
+    hf_work_spec_limit_inputs[]; /* more of hf_work_spec: limits and shares */
 extern const struct hf_input hf_spool_inputs[]; /* more of hf_create_request */
 extern const struct hf_input hf_claim_inputs[];
 extern const struct hf_input hf_renew_inputs[];
@@ -311,7 +312,7 @@ extern const struct hf_input hf_process_events_inputs[];
 extern const struct hf_input hf_process_cancel_inputs[];
 extern const struct hf_input hf_process_reason_inputs[];
 extern const struct hf_input hf_complete_inputs[];
-extern const struct hf_input hf_session_new_inputs[]; /* of hf_session_new */
+extern const struct hf_input hf_session_spec_inputs[]; /* of hf_session_spec */
 extern const struct hf_input hf_session_send_inputs[];
 extern const struct hf_input hf_session_list_inputs[];
 extern const struct hf_input hf_session_show_inputs[];

@@ -9,35 +9,35 @@
       HF_IN_AT(type, member) }
 #define TIMEOUT(member, option_, help)                                                   \
     { #member, "DURATION", HF_IN_MS, 0, help, .min = 1, .option = option_,               \
-      HF_IN_AT(hf_job_new, member) }
+      HF_IN_AT(hf_job_spec, member) }
 #define KEY(member, value, help)                                                         \
-    { #member, value, HF_IN_TEXT, 0, help, HF_IN_AT(hf_job_new, member) }
+    { #member, value, HF_IN_TEXT, 0, help, HF_IN_AT(hf_job_spec, member) }
 
 const struct hf_input hf_job_inputs[] = {
     { "kind", "K", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "kind of the job: the name "
                                                           "of the code that runs it",
-      HF_IN_AT(hf_job_new, kind) },
+      HF_IN_AT(hf_job_spec, kind) },
     { "payload", "JSON", HF_IN_JSON, 0, "input of the code, as JSON",
-      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_job_new, payload) },
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_job_spec, payload) },
     KEY(queue, "Q", "queue of the job (default: default)"),
     { "delay_ms", "DURATION", HF_IN_MS, 0, "earliest start, as a time from now",
-      .option = "delay", HF_IN_AT(hf_job_new, delay_ms) },
+      .option = "delay", HF_IN_AT(hf_job_spec, delay_ms) },
     { "priority", "N", HF_IN_INT, 0, "priority from 0 (most urgent) to 9 (default: 3)",
-      .limit = HF_LIMIT_PRIORITY_MAX, HF_IN_AT(hf_job_new, priority) },
+      .bound = HF_BOUND_PRIORITY_MAX, HF_IN_AT(hf_job_spec, priority) },
     { "lane_key", "KEY", HF_IN_TEXT, 0, "at most one running job of this key",
-      .option = "lane", HF_IN_AT(hf_job_new, lane_key) },
+      .option = "lane", HF_IN_AT(hf_job_spec, lane_key) },
     KEY(dedup_key, "KEY", "at most one unfinished job of this key"),
     { "debounce_ms", "DURATION", HF_IN_MS, 0,
       "due this long after the last call with the same --dedup-key",
-      .option = "debounce", HF_IN_AT(hf_job_new, debounce_ms) },
+      .option = "debounce", HF_IN_AT(hf_job_spec, debounce_ms) },
     KEY(idempotency_key, "KEY", "a repeated request with the same key returns the "
                                 "same job"),
     { "max_attempts", "N", HF_IN_INT, 0, "executions before the job fails for good "
                                          "(default: policy)", .min = 1,
-      .limit = HF_LIMIT_ATTEMPTS_MAX, HF_IN_AT(hf_job_new, max_attempts) },
+      .bound = HF_BOUND_ATTEMPTS_MAX, HF_IN_AT(hf_job_spec, max_attempts) },
     { "retry_policy", "JSON", HF_IN_JSON, 0, "delays and error classes of its "
                                              "retries, as JSON",
-      .limit = HF_LIMIT_POLICY_BYTES, HF_IN_AT(hf_job_new, retry_policy) },
+      .bound = HF_BOUND_POLICY_BYTES, HF_IN_AT(hf_job_spec, retry_policy) },
     TIMEOUT(start_timeout_ms, "start-timeout", "longest time in the queue"),
     TIMEOUT(exec_timeout_ms, "exec-timeout", "longest time of one execution"),
     KEY(limit_key, "KEY", "put the job under the limit key:KEY"),
@@ -45,10 +45,10 @@ const struct hf_input hf_job_inputs[] = {
     KEY(fair_key, "KEY", "jobs of one queue and priority start in turn, one key after "
                          "another"),
     { "fair_weight", "N", HF_IN_INT, 0, "share of the key in these turns (default: 1)", .min = 1,
-      .limit = HF_LIMIT_FAIR_WEIGHT_MAX, HF_IN_AT(hf_job_new, fair_weight) },
+      .bound = HF_BOUND_FAIR_WEIGHT_MAX, HF_IN_AT(hf_job_spec, fair_weight) },
     { "parent_work_id", "ID", HF_IN_TEXT, 0, "id of the unit that created the job", .option =
       "parent",
-      HF_IN_AT(hf_job_new, parent_work_id) },
+      HF_IN_AT(hf_job_spec, parent_work_id) },
     KEY(ref, "REF", "a reference that the caller chooses"),
     END,
 };
@@ -77,7 +77,7 @@ const struct hf_input hf_job_list_inputs[] = {
     { "silent", NULL, HF_IN_FLAG, 0, "only running jobs with a lapsed lease",
       HF_IN_AT(hf_filter, silent) },
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_filter, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_filter, limit) },
     FILTER(after, "CURSOR", "continue after this cursor, from the previous page"),
     END,
 };
@@ -85,7 +85,7 @@ const struct hf_input hf_job_list_inputs[] = {
 const struct hf_input hf_job_id_inputs[] = { ID(hf_read_request, id), END };
 
 #define REASON(flags)                                                                    \
-    { "reason", "TEXT", HF_IN_TEXT, flags, "why", .limit = HF_LIMIT_REASON_BYTES,        \
+    { "reason", "TEXT", HF_IN_TEXT, flags, "why", .bound = HF_BOUND_REASON_BYTES,        \
       HF_IN_AT(hf_change, reason) }
 const struct hf_input hf_job_reason_inputs[] = { ID(hf_change, id), REASON(HF_IN_NEEDED), END };
 const struct hf_input hf_job_now_inputs[] = { ID(hf_change, id), REASON(0), END };

@@ -8,7 +8,7 @@
       "the process: its id, or a unique prefix or suffix of it", .option = "id",         \
       HF_IN_AT(type, member) }
 #define REASON(flags)                                                                    \
-    { "reason", "TEXT", HF_IN_TEXT, flags, "why", .limit = HF_LIMIT_REASON_BYTES,        \
+    { "reason", "TEXT", HF_IN_TEXT, flags, "why", .bound = HF_BOUND_REASON_BYTES,        \
       HF_IN_AT(hf_change, reason) }
 
 static const char *const complete_words[] = { "done", "failed", "cancelled", NULL };
@@ -19,7 +19,7 @@ static const char *const disposition_words[] = { "rerunnable", "owner_bound",
 #define WORK(name_, value, help, member, ...)                                            \
     { name_, value, HF_IN_TEXT, 0, help, HF_IN_AT(hf_start_request, work.member), __VA_ARGS__ }
 #define TEXT(name_, value, help, member, ...)                                            \
-    { name_, value, HF_IN_TEXT, 0, help, HF_IN_AT(hf_process_new, member), __VA_ARGS__ }
+    { name_, value, HF_IN_TEXT, 0, help, HF_IN_AT(hf_process_spec, member), __VA_ARGS__ }
 
 const struct hf_input hf_process_start_inputs[] = {
     { "command", "CMD", HF_IN_TEXTS, HF_IN_BARE | HF_IN_LOCAL,
@@ -33,10 +33,10 @@ const struct hf_input hf_process_start_inputs[] = {
          identity_kind, .option = "kind"),
     TEXT("identity_label", "N", "name that lists show", identity_label, .option = "name"),
     { "definition", "JSON", HF_IN_JSON, 0, "definition that the process was created from",
-      .limit = HF_LIMIT_EVENT_BYTES, HF_IN_AT(hf_process_new, definition) },
+      .bound = HF_BOUND_EVENT_BYTES, HF_IN_AT(hf_process_spec, definition) },
     { "labels", "KEY=VALUE", HF_IN_JSON, HF_IN_PAIRS, "a label; several may be given",
-      .limit = HF_LIMIT_EVENT_BYTES, .option = "label", HF_IN_AT(hf_process_new, labels) },
-    { "payload", "JSON", HF_IN_JSON, 0, "subject of the process", .limit = HF_LIMIT_PAYLOAD_BYTES,
+      .bound = HF_BOUND_EVENT_BYTES, .option = "label", HF_IN_AT(hf_process_spec, labels) },
+    { "payload", "JSON", HF_IN_JSON, 0, "subject of the process", .bound = HF_BOUND_PAYLOAD_BYTES,
       .option = "input", HF_IN_AT(hf_start_request, work.payload) },
     TEXT("originator", "ID", "owner of the process: session:ID, host or host:SCOPE "
                              "(default: host)",
@@ -46,13 +46,13 @@ const struct hf_input hf_process_start_inputs[] = {
          "session:SESSION", wake_session,
          .option = "wake"),
     { "observers", "SESSION", HF_IN_TEXTS, 0, "session that may see the process",
-      .option = "observer", HF_IN_AT(hf_process_new, observers) },
+      .option = "observer", HF_IN_AT(hf_process_spec, observers) },
     WORK("parent_work_id", "ID", "id of the unit that the process belongs to", parent_work_id,
          .option = "parent"),
     WORK("ref", "REF", "reference of an externally owned process in its own system", ref, .option = NULL),
     WORK("queue", "Q", "queue (default: default, or run with a command)", queue, .option = NULL),
     { "max_attempts", "N", HF_IN_INT, 0, "executions before the process fails for good", .min = 1,
-      .limit = HF_LIMIT_ATTEMPTS_MAX, HF_IN_AT(hf_start_request, work.max_attempts) },
+      .bound = HF_BOUND_ATTEMPTS_MAX, HF_IN_AT(hf_start_request, work.max_attempts) },
     { "timeout_ms", "DURATION", HF_IN_MS, HF_IN_LOCAL, "longest time of the command", .min = 1,
       .option = "timeout", HF_IN_AT(hf_start_request, timeout_ms) },
     WORK("idempotency_key", "K", "key that makes the call repeatable: the process is "
@@ -83,10 +83,10 @@ const struct hf_input hf_process_list_inputs[] = {
     "name"),
     FILTER("label", "KEY=VALUE", "only processes with this label, as KEY=VALUE", label, .option = NULL),
     { "definition", "JSON", HF_IN_JSON, 0, "only processes with this definition",
-      .limit = HF_LIMIT_EVENT_BYTES, HF_IN_AT(hf_process_filter, definition) },
+      .bound = HF_BOUND_EVENT_BYTES, HF_IN_AT(hf_process_filter, definition) },
     FILTER("observer", "SESSION", "only processes that this session may see", observer, .option = NULL),
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_process_filter, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_process_filter, limit) },
     { "newest", NULL, HF_IN_FLAG, 0, "newest first",
       HF_IN_AT(hf_process_filter, newest) },
     { "brief", NULL, HF_IN_FLAG, 0, "without payloads, results and other long fields",
@@ -98,7 +98,7 @@ const struct hf_input hf_process_list_inputs[] = {
 const struct hf_input hf_process_show_inputs[] = {
     ID(hf_read_request, id),
     { "attempt", "N", HF_IN_INT, 0, "show the output of this attempt (default: the last)",
-      .min = 1, .limit = HF_LIMIT_ATTEMPTS_MAX, HF_IN_AT(hf_read_request, attempt) },
+      .min = 1, .bound = HF_BOUND_ATTEMPTS_MAX, HF_IN_AT(hf_read_request, attempt) },
     END,
 };
 
@@ -109,7 +109,7 @@ const struct hf_input hf_process_signal_inputs[] = {
     { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
       "letters, digits, _ and -; the event is signal.NAME",
       HF_IN_AT(hf_process_tell, name) },
-    { "payload", "JSON", HF_IN_JSON, 0, "payload of the signal, as JSON", .limit = HF_LIMIT_EVENT_BYTES,
+    { "payload", "JSON", HF_IN_JSON, 0, "payload of the signal, as JSON", .bound = HF_BOUND_EVENT_BYTES,
       HF_IN_AT(hf_process_tell, payload) },
     { "key", "K", HF_IN_TEXT, 0, "key that makes the call repeatable: the signal is "
                                  "sent once",
@@ -161,7 +161,7 @@ const struct hf_input hf_process_events_inputs[] = {
     { "after", "N", HF_IN_INT, 0, "continue after the event with this number", .max = INT64_MAX,
       HF_IN_AT(hf_read_request, after) },
     { "limit", "N", HF_IN_INT, 0, "events per page (default: 1000)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_read_request, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_read_request, limit) },
     END,
 };
 
@@ -169,7 +169,7 @@ const struct hf_input hf_process_granted_inputs[] = {
     { "session_id", "SESSION", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "id of the session",
       .option = "session", HF_IN_AT(hf_read_request, id) },
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_read_request, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_read_request, limit) },
     END,
 };
 
@@ -197,7 +197,7 @@ const struct hf_input hf_complete_inputs[] = {
     REASON(0),
     { "error_class", "CLASS", HF_IN_TEXT, 0, "of a failure", .option = "class",
       HF_IN_AT(hf_change, error_class) },
-    { "summary", "TEXT", HF_IN_TEXT, 0, "result of the process, as JSON", .limit = HF_LIMIT_SUMMARY_BYTES,
+    { "summary", "TEXT", HF_IN_TEXT, 0, "result of the process, as JSON", .bound = HF_BOUND_SUMMARY_BYTES,
       HF_IN_AT(hf_change, summary) },
     { "outputs", "REF", HF_IN_TEXTS, 0, "a reference to a result", .option = "output",
       HF_IN_AT(hf_change, outputs) },

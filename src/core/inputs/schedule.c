@@ -9,7 +9,7 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
 #define END { .name = NULL }
 #define NAME                                                                             \
     { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "name of the schedule",     \
-      .limit = HF_LIMIT_SCHEDULE_NAME_BYTES, HF_IN_AT(hf_schedule_new, name) }
+      .bound = HF_BOUND_SCHEDULE_NAME_BYTES, HF_IN_AT(hf_schedule_spec, name) }
 #define REVISION                                                                         \
     { "revision", "N", HF_IN_INT, 0,                                                     \
       "change the schedule only if it still has this revision; otherwise exit code 7", .min = 1,                \
@@ -19,46 +19,46 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
 #define TIMING                                                                           \
     { "cron", "EXPR", HF_IN_TEXT, 0,                                                     \
       "five fields (minute hour day month weekday), six with the second first, "         \
-      "or @daily and the like", .limit = HF_LIMIT_CRON_BYTES,                            \
-      HF_IN_AT(hf_schedule_new, cron) },                                                 \
+      "or @daily and the like", .bound = HF_BOUND_CRON_BYTES,                            \
+      HF_IN_AT(hf_schedule_spec, cron) },                                                 \
     { "every_ms", "DURATION", HF_IN_MS, 0, "an interval, counted from --start",          \
-      .option = "every", HF_IN_AT(hf_schedule_new, every_ms) },                          \
+      .option = "every", HF_IN_AT(hf_schedule_spec, every_ms) },                          \
     { "start", "TIME", HF_IN_TEXT, 0,                                                    \
       "where --every counts from, RFC 3339 (default: now)",                              \
-      HF_IN_AT(hf_schedule_new, start) },                                                \
+      HF_IN_AT(hf_schedule_spec, start) },                                                \
     { "at", "TIME", HF_IN_TEXT, 0,                                                       \
       "once, at this time, RFC 3339; without an offset a local time of --tz",            \
-      HF_IN_AT(hf_schedule_new, at) },                                                   \
+      HF_IN_AT(hf_schedule_spec, at) },                                                   \
     { "zone", "ZONE", HF_IN_TEXT, 0,                                                     \
       "IANA time zone of --cron, --at and --start (default: UTC)", .option = "tz",       \
-      HF_IN_AT(hf_schedule_new, zone) },                                                 \
+      HF_IN_AT(hf_schedule_spec, zone) },                                                 \
     { "days", "RULE", HF_IN_WORD, 0,                                                     \
       "whether one of day of month and day of week is enough, or both must "             \
-      "match (default: or)", .words = day_words, HF_IN_AT(hf_schedule_new, both_days) }
+      "match (default: or)", .words = day_words, HF_IN_AT(hf_schedule_spec, both_days) }
 
 /* What. */
 #define UNIT                                                                             \
     { "kind", "K", HF_IN_TEXT, 0, "kind of the units (default: work)",                   \
-      HF_IN_AT(hf_schedule_new, kind) },                                                 \
+      HF_IN_AT(hf_schedule_spec, kind) },                                                 \
     { "queue", "Q", HF_IN_TEXT, 0, "queue of the units (default: default)",              \
-      HF_IN_AT(hf_schedule_new, queue) },                                                \
+      HF_IN_AT(hf_schedule_spec, queue) },                                                \
     { "payload", "JSON", HF_IN_JSON, 0, "payload of the units, as JSON",                 \
-      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_schedule_new, payload) },             \
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_schedule_spec, payload) },             \
     { "wake_session", "SESSION", HF_IN_TEXT, 0,                                          \
       "create inputs of this session, which wake its agent, instead of units",           \
-      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_schedule_new, wake_session) },            \
-    HF_UNIT_INPUTS(hf_schedule_new),                                                     \
+      .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(hf_schedule_spec, wake_session) },            \
+    HF_UNIT_INPUTS(hf_schedule_spec),                                                     \
     { "overlap", "RULE", HF_IN_WORD, 0,                                                  \
       "a slot comes while an earlier unit is unfinished: skip it, let one "              \
       "wait, allow both, or replace the earlier one (default: skip)",                    \
       .words = hf_overlap_words, .min = 1,                                               \
-      HF_IN_AT(hf_schedule_new, overlap) },                                              \
+      HF_IN_AT(hf_schedule_spec, overlap) },                                              \
     { "catch_up", "RULE", HF_IN_WORD, 0,                                                 \
       "slots that were missed: make the latest, all or none (default: latest)",          \
-      .words = hf_catch_up_words, .min = 1, HF_IN_AT(hf_schedule_new, catch_up) },       \
+      .words = hf_catch_up_words, .min = 1, HF_IN_AT(hf_schedule_spec, catch_up) },       \
     { "miss_threshold_ms", "DURATION", HF_IN_MS, 0,                                      \
       "how late a slot counts as missed (default: 60s)", .min = 1,                       \
-      .option = "miss-threshold", HF_IN_AT(hf_schedule_new, miss_threshold_ms) }
+      .option = "miss-threshold", HF_IN_AT(hf_schedule_spec, miss_threshold_ms) }
 
 const struct hf_input hf_schedule_inputs[] = {
     NAME,
@@ -66,7 +66,7 @@ const struct hf_input hf_schedule_inputs[] = {
     UNIT,
     { "paused", NULL, HF_IN_FLAG, 0, "create the schedule paused: no units until it "
                                      "is resumed",
-      HF_IN_AT(hf_schedule_new, paused) },
+      HF_IN_AT(hf_schedule_spec, paused) },
     END,
 };
 
@@ -76,7 +76,7 @@ const struct hf_input hf_schedule_pause_inputs[] = {
     NAME,
     REVISION,
     { "reason", "R", HF_IN_TEXT, 0, "reason, which `schedule show` prints",
-      .limit = HF_LIMIT_REASON_BYTES, HF_IN_AT(hf_schedule_request, reason) },
+      .bound = HF_BOUND_REASON_BYTES, HF_IN_AT(hf_schedule_request, reason) },
     END,
 };
 
@@ -88,7 +88,7 @@ const struct hf_input hf_schedule_show_inputs[] = {
     { "count", "N", HF_IN_INT, 0, "slots to come that are shown (default: 5)",
       .max = HF_SLOTS_MAX, HF_IN_AT(hf_schedule_request, count) },
     { "skips", "N", HF_IN_INT, 0, "records of skipped slots (default: 10)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_schedule_request, skips) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_schedule_request, skips) },
     END,
 };
 
@@ -99,7 +99,7 @@ const struct hf_input hf_schedule_list_inputs[] = {
       "set",
       HF_IN_AT(hf_schedule_filter, origin) },
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_schedule_filter, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_schedule_filter, limit) },
     { "after", "CURSOR", HF_IN_TEXT, 0, "continue after this cursor, from the "
                                         "previous page",
       HF_IN_AT(hf_schedule_filter, after) },
@@ -108,8 +108,8 @@ const struct hf_input hf_schedule_list_inputs[] = {
 
 const struct hf_input hf_preview_inputs[] = {
     { "name", "NAME", HF_IN_TEXT, HF_IN_BARE,
-      "a schedule of the store, instead of a timing", .limit = HF_LIMIT_SCHEDULE_NAME_BYTES,
-      HF_IN_AT(hf_schedule_new, name) },
+      "a schedule of the store, instead of a timing", .bound = HF_BOUND_SCHEDULE_NAME_BYTES,
+      HF_IN_AT(hf_schedule_spec, name) },
     TIMING,
     { "from", "TIME", HF_IN_INSTANT, 0, "show slots after this time, RFC 3339 "
                                         "(default: now)",
@@ -121,7 +121,7 @@ const struct hf_input hf_preview_inputs[] = {
 
 const struct hf_input hf_sync_inputs[] = {
     { "set", "FILE", HF_IN_JSON, HF_IN_NEEDED | HF_IN_BARE | HF_IN_FILE,
-      "the set, as JSON; - is stdin", .limit = HF_LIMIT_CALL_LINE_BYTES, .option = "file",
+      "the set, as JSON; - is stdin", .bound = HF_BOUND_CALL_LINE_BYTES, .option = "file",
       HF_IN_AT(hf_sync_request, set) },
     END,
 };

@@ -7,43 +7,43 @@ static const char *const relation_words[] = { "root", "child", "fork", "caused",
 #define END { .name = NULL }
 #define ID(type, flags_, help_)                                                          \
     { "session_id", "SESSION", HF_IN_TEXT, HF_IN_BARE | (flags_), help_,                 \
-      .limit = HF_LIMIT_KEY_BYTES, .option = "session", HF_IN_AT(type, session_id) }
+      .bound = HF_BOUND_KEY_BYTES, .option = "session", HF_IN_AT(type, session_id) }
 #define LIMIT(type)                                                                      \
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,              \
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(type, limit) }
+      .bound = HF_BOUND_PAGE, HF_IN_AT(type, limit) }
 
-const struct hf_input hf_session_new_inputs[] = {
-    ID(hf_session_new, 0, "id of the session (default: a new one)"),
+const struct hf_input hf_session_spec_inputs[] = {
+    ID(hf_session_spec, 0, "id of the session (default: a new one)"),
     { "agent", "NAME", HF_IN_TEXT, HF_IN_NEEDED, "agent whose workers may claim the "
                                                  "session",
-      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_session_new, agent) },
+      .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(hf_session_spec, agent) },
     { "config", "JSON", HF_IN_JSON, 0, "configuration of the session, a JSON object",
-      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_session_new, config) },
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_session_spec, config) },
     { "relation", "WORD", HF_IN_WORD, 0, "relation to its parent or cause (default: "
                                          "root)",
-      .words = relation_words, HF_IN_AT(hf_session_new, relation) },
+      .words = relation_words, HF_IN_AT(hf_session_spec, relation) },
     { "parent_id", "SESSION", HF_IN_TEXT, 0, "id of the parent session",
-      .limit = HF_LIMIT_KEY_BYTES, .option = "parent", HF_IN_AT(hf_session_new, parent_id) },
-    { "cause", "JSON", HF_IN_JSON, 0, "cause of the session", .limit = HF_LIMIT_EVENT_BYTES,
-      HF_IN_AT(hf_session_new, cause) },
+      .bound = HF_BOUND_KEY_BYTES, .option = "parent", HF_IN_AT(hf_session_spec, parent_id) },
+    { "cause", "JSON", HF_IN_JSON, 0, "cause of the session", .bound = HF_BOUND_EVENT_BYTES,
+      HF_IN_AT(hf_session_spec, cause) },
     { "labels", "JSON", HF_IN_JSON, 0, "labels, an object of texts",
-      .limit = HF_LIMIT_EVENT_BYTES, HF_IN_AT(hf_session_new, labels) },
+      .bound = HF_BOUND_EVENT_BYTES, HF_IN_AT(hf_session_spec, labels) },
     END,
 };
 
 const struct hf_input hf_session_send_inputs[] = {
     ID(hf_say_request, HF_IN_NEEDED, "id of the session"),
     { "text", "TEXT", HF_IN_TEXT, HF_IN_BARE, "text of the user's message",
-      .limit = HF_LIMIT_INPUT_BYTES, HF_IN_AT(hf_say_request, text) },
+      .bound = HF_BOUND_INPUT_BYTES, HF_IN_AT(hf_say_request, text) },
     { "message", "JSON", HF_IN_JSON, 0, "complete message record as JSON, instead of "
                                         "a text",
-      .limit = HF_LIMIT_INPUT_BYTES, HF_IN_AT(hf_say_request, message) },
+      .bound = HF_BOUND_INPUT_BYTES, HF_IN_AT(hf_say_request, message) },
     { "attach", "FILE", HF_IN_TEXTS, HF_IN_LOCAL,
       "an image (PNG, JPEG, GIF, WebP) or a text file that goes with the text",
       .max = 4095, HF_IN_AT(hf_say_request, attach) },
     { "source_key", "KEY", HF_IN_TEXT, 0,
       "names this message: the same key and content are sent once",
-      .limit = HF_LIMIT_KEY_BYTES, .option = "key", HF_IN_AT(hf_say_request, source_key) },
+      .bound = HF_BOUND_KEY_BYTES, .option = "key", HF_IN_AT(hf_say_request, source_key) },
     { "wait", NULL, HF_IN_FLAG, 0, "wait until the turn ends, and print the answer",
       HF_IN_AT(hf_say_request, wait) },
     { "timeout_ms", "DURATION", HF_IN_MS, 0, "with --wait: longest time to wait",
@@ -53,9 +53,9 @@ const struct hf_input hf_session_send_inputs[] = {
 
 const struct hf_input hf_session_list_inputs[] = {
     { "agent", "NAME", HF_IN_TEXT, 0, "only sessions of this agent",
-      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_session_filter, agent) },
+      .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(hf_session_filter, agent) },
     { "parent_id", "SESSION", HF_IN_TEXT, 0, "only sessions whose parent is this session",
-      .limit = HF_LIMIT_KEY_BYTES, .option = "parent",
+      .bound = HF_BOUND_KEY_BYTES, .option = "parent",
       HF_IN_AT(hf_session_filter, parent_id) },
     { "open", NULL, HF_IN_FLAG, 0, "only sessions with an open turn",
       HF_IN_AT(hf_session_filter, open) },
@@ -64,7 +64,7 @@ const struct hf_input hf_session_list_inputs[] = {
     LIMIT(hf_session_filter),
     { "after", "CURSOR", HF_IN_TEXT, 0, "continue after this cursor, from the "
                                         "previous page",
-      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_session_filter, after) },
+      .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(hf_session_filter, after) },
     END,
 };
 
@@ -76,7 +76,7 @@ const struct hf_input hf_session_show_inputs[] = {
 const struct hf_input hf_session_turn_inputs[] = {
     ID(hf_session_turn_request, HF_IN_NEEDED, "id of the session"),
     { "turn", "ID", HF_IN_TEXT, HF_IN_BARE,
-      "the turn, or an input of it (default: the last turn)", .limit = HF_LIMIT_KEY_BYTES,
+      "the turn, or an input of it (default: the last turn)", .bound = HF_BOUND_KEY_BYTES,
       HF_IN_AT(hf_session_turn_request, name) },
     END,
 };
@@ -92,7 +92,7 @@ const struct hf_input hf_session_log_inputs[] = {
 const struct hf_input hf_session_inputs_inputs[] = {
     ID(hf_session_page, HF_IN_NEEDED, "id of the session"),
     { "after", "WORK_ID", HF_IN_TEXT, 0, "continue after the entry with this number",
-      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_session_page, after) },
+      .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(hf_session_page, after) },
     LIMIT(hf_session_page),
     END,
 };

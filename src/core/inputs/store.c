@@ -4,16 +4,16 @@
 /* clang-format off */
 #define END { .name = NULL }
 #define COUNT(member, option_, help)                                                     \
-    { #member, "N", HF_IN_INT, 0, help, .min = 1, .limit = HF_LIMIT_LIMIT_COUNT,         \
-      .option = option_, HF_IN_AT(hf_quota, member) }
+    { #member, "N", HF_IN_INT, 0, help, .min = 1, .bound = HF_BOUND_LIMIT_COUNT,         \
+      .option = option_, HF_IN_AT(hf_limit, member) }
 
 const struct hf_input hf_limit_inputs[] = {
     { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
-      "key:K, rate:K (both of the tenant) or kind:K", HF_IN_AT(hf_quota, name) },
+      "key:K, rate:K (both of the tenant) or kind:K", HF_IN_AT(hf_limit, name) },
     COUNT(max_running, "max", "claimable or running at once"),
     COUNT(rate_count, "rate", "starts in the time of --per"),
     { "rate_ms", "DURATION", HF_IN_MS, 0, "the time of --rate, at most a day",
-      .option = "per", HF_IN_AT(hf_quota, rate_ms) },
+      .option = "per", HF_IN_AT(hf_limit, rate_ms) },
     COUNT(burst, NULL, "starts at once (default: --rate)"),
     { "none", NULL, HF_IN_FLAG, 0, "remove the limit", HF_IN_AT(hf_limit_request, none) },
     END,
@@ -36,9 +36,9 @@ const struct hf_input hf_policy_inputs[] = {
     TIMING(start_timeout_ms, "start-timeout", "longest time in the queue"),
     TIMING(exec_timeout_ms, "exec-timeout", "longest time of one execution"),
     { "max_attempts", "N", HF_IN_INT, 0, "executions before it fails for good", .min = 1,
-      .limit = HF_LIMIT_ATTEMPTS_MAX, HF_IN_AT(hf_policy, max_attempts) },
+      .bound = HF_BOUND_ATTEMPTS_MAX, HF_IN_AT(hf_policy, max_attempts) },
     { "retry_policy", "JSON", HF_IN_JSON, 0, "how failures are retried",
-      .limit = HF_LIMIT_POLICY_BYTES, HF_IN_AT(hf_policy, retry_policy) },
+      .bound = HF_BOUND_POLICY_BYTES, HF_IN_AT(hf_policy, retry_policy) },
     { "disposition", "WORD", HF_IN_WORD, 0, "disposition: what happens to a unit when "
                                             "its lease lapses",
       .words = hf_disposition_words, .min = 1, HF_IN_AT(hf_policy, disposition) },
@@ -59,7 +59,7 @@ const struct hf_input hf_policy_show_inputs[] = {
 
 const struct hf_input hf_log_inputs[] = {
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_read_request, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_read_request, limit) },
     END,
 };
 
@@ -91,26 +91,26 @@ const struct hf_input hf_ack_inputs[] = {
       HF_IN_AT(hf_ack, ids) },
     { "kind", "K", HF_IN_TEXT, 0, "acknowledge all bad ends of units of this kind", HF_IN_AT(hf_ack, kind) },
     { "all", NULL, HF_IN_FLAG, 0, "acknowledge all bad ends", HF_IN_AT(hf_ack, all) },
-    { "reason", "R", HF_IN_TEXT, 0, "reason, stored with the event", .limit = HF_LIMIT_REASON_BYTES,
+    { "reason", "R", HF_IN_TEXT, 0, "reason, stored with the event", .bound = HF_BOUND_REASON_BYTES,
       HF_IN_AT(hf_ack, reason) },
     END,
 };
 
 const struct hf_input hf_holder_list_inputs[] = {
-    { "owner", "O", HF_IN_TEXT, HF_IN_BARE, "only holders with this owner name", .limit = HF_LIMIT_KEY_BYTES,
+    { "owner", "O", HF_IN_TEXT, HF_IN_BARE, "only holders with this owner name", .bound = HF_BOUND_KEY_BYTES,
       HF_IN_AT(hf_filter, owner) },
     END,
 };
 
 const struct hf_input hf_occurrence_inputs[] = {
     { "source_type", "TYPE", HF_IN_TEXT, 0, "only occurrences of this source type",
-      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_occurrence_filter, source_type) },
-    { "source_key", "KEY", HF_IN_TEXT, 0, "only occurrences of this source key", .limit = HF_LIMIT_KEY_BYTES,
+      .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(hf_occurrence_filter, source_type) },
+    { "source_key", "KEY", HF_IN_TEXT, 0, "only occurrences of this source key", .bound = HF_BOUND_KEY_BYTES,
       HF_IN_AT(hf_occurrence_filter, source_key) },
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_occurrence_filter, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_occurrence_filter, limit) },
     { "after", "CURSOR", HF_IN_TEXT, 0, "continue after this cursor, from the "
-                                        "previous page", .limit = HF_LIMIT_KEY_BYTES,
+                                        "previous page", .bound = HF_BOUND_KEY_BYTES,
       HF_IN_AT(hf_occurrence_filter, after) },
     END,
 };

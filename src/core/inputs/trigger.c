@@ -26,21 +26,21 @@ static const char *const state_words[] = { "enabled", "disabled", "deleted", NUL
       HF_IN_AT(type, source_key) }
 #define LIMIT(type)                                                                      \
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,              \
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(type, limit) }
+      .bound = HF_BOUND_PAGE, HF_IN_AT(type, limit) }
 
 /* What a subscription starts. */
 #define TEXT(name, member, value, help, ...)                                             \
-    { name, value, HF_IN_TEXT, 0, help, HF_IN_AT(hf_subscription_new, member),           \
+    { name, value, HF_IN_TEXT, 0, help, HF_IN_AT(hf_subscription_spec, member),           \
       __VA_ARGS__ }
 #define TARGET                                                                           \
     { "template", "JSON", HF_IN_JSON, 0,                                                 \
       "payload of the target; {\"$event\":\"a.b\"} is replaced by a member of the "      \
       "occurrence's payload (default: that payload as it is)",                           \
-      .limit = HF_LIMIT_PAYLOAD_BYTES,                                                   \
-      HF_IN_AT(hf_subscription_new, payload_template) },                                 \
+      .bound = HF_BOUND_PAYLOAD_BYTES,                                                   \
+      HF_IN_AT(hf_subscription_spec, payload_template) },                                 \
     TEXT("kind", kind, "K", "kind of the target (default: work)", .option = NULL),       \
     TEXT("queue", queue, "Q", "queue of the target (default: default)", .option = NULL), \
-    HF_UNIT_INPUTS(hf_subscription_new),                                                 \
+    HF_UNIT_INPUTS(hf_subscription_spec),                                                 \
     TEXT("wake_session", wake_session, "ID",                                             \
          "also wake this session: a unit of kind wake in the queue session:ID, and a "   \
          "grant of the target's handle", .option = NULL),                                \
@@ -49,13 +49,13 @@ static const char *const state_words[] = { "enabled", "disabled", "deleted", NUL
     TEXT("process_name", process_name, "N", "name of that process", .option = "name")
 
 const struct hf_input hf_subscribe_inputs[] = {
-    KEY(hf_subscription_new), OWNER(hf_subscription_new),
-    SOURCE(HF_IN_NEEDED, hf_subscription_new), TARGET, END,
+    KEY(hf_subscription_spec), OWNER(hf_subscription_spec),
+    SOURCE(HF_IN_NEEDED, hf_subscription_spec), TARGET, END,
 };
 
 const struct hf_input hf_trigger_update_inputs[] = {
-    KEY(hf_subscription_new), OWNER(hf_subscription_new),
-    REVISION(HF_IN_NEEDED, hf_subscribe_request), SOURCE(HF_IN_NEEDED, hf_subscription_new),
+    KEY(hf_subscription_spec), OWNER(hf_subscription_spec),
+    REVISION(HF_IN_NEEDED, hf_subscribe_request), SOURCE(HF_IN_NEEDED, hf_subscription_spec),
     TARGET, END,
 };
 
@@ -80,17 +80,17 @@ const struct hf_input hf_trigger_list_inputs[] = {
 };
 
 const struct hf_input hf_emit_inputs[] = {
-    SOURCE(HF_IN_NEEDED, hf_occurrence_new),
+    SOURCE(HF_IN_NEEDED, hf_occurrence_spec),
     { "idempotency_key", "KEY", HF_IN_TEXT, HF_IN_NEEDED,
       "key of the occurrence, unique within its source: the same key is emitted once",
-      HF_IN_AT(hf_occurrence_new, idempotency_key) },
-    { "payload", "JSON", HF_IN_JSON, 0, "data of the occurrence, as JSON", .limit = HF_LIMIT_PAYLOAD_BYTES,
-      HF_IN_AT(hf_occurrence_new, payload) },
+      HF_IN_AT(hf_occurrence_spec, idempotency_key) },
+    { "payload", "JSON", HF_IN_JSON, 0, "data of the occurrence, as JSON", .bound = HF_BOUND_PAYLOAD_BYTES,
+      HF_IN_AT(hf_occurrence_spec, payload) },
     { "scope", "SCOPE", HF_IN_TEXT, 0, "deliver only to subscriptions of this owner",
-      HF_IN_AT(hf_occurrence_new, scope) },
+      HF_IN_AT(hf_occurrence_spec, scope) },
     { "occurred_at", "TIME", HF_IN_INSTANT, 0, "time of the occurrence, RFC 3339 "
                                                "(default: now)",
-      HF_IN_AT(hf_occurrence_new, occurred_at) },
+      HF_IN_AT(hf_occurrence_spec, occurred_at) },
     END,
 };
 

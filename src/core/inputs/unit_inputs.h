@@ -7,12 +7,12 @@
     { "lane_key", "KEY", HF_IN_TEXT, 0, "at most one running unit of this key",          \
       .option = "lane", HF_IN_AT(type, lane_key) },                                      \
     { "priority", "N", HF_IN_INT, 0, "priority from 0 (most urgent) to 9 (default: 3)",  \
-      .limit = HF_LIMIT_PRIORITY_MAX, HF_IN_AT(type, priority) },                        \
+      .bound = HF_BOUND_PRIORITY_MAX, HF_IN_AT(type, priority) },                        \
     { "max_attempts", "N", HF_IN_INT, 0, "executions before it fails for good "          \
                                          "(default: policy)", .min = 1,                  \
-      .limit = HF_LIMIT_ATTEMPTS_MAX, HF_IN_AT(type, max_attempts) },                    \
+      .bound = HF_BOUND_ATTEMPTS_MAX, HF_IN_AT(type, max_attempts) },                    \
     { "retry_policy", "JSON", HF_IN_JSON, 0, "how failures are retried",                 \
-      .limit = HF_LIMIT_POLICY_BYTES, HF_IN_AT(type, retry_policy) },                    \
+      .bound = HF_BOUND_POLICY_BYTES, HF_IN_AT(type, retry_policy) },                    \
     { "disposition", "WORD", HF_IN_WORD, 0,                                              \
       "what happens to the unit when its lease lapses (default: rerunnable)",            \
       .words = hf_disposition_words, .min = 1, HF_IN_AT(type, disposition) },            \

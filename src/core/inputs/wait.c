@@ -10,16 +10,16 @@ static const char *const answer_words[] = { "ok", "error", "approve", "deny", NU
 #define ID(type, flags_)                                                                 \
     { "wait_id", "WAIT", HF_IN_TEXT, HF_IN_BARE | (flags_), "id of the wait, or a "      \
                                                             "unique part of it",         \
-      .limit = HF_LIMIT_KEY_BYTES, .option = "wait", HF_IN_AT(type, wait_id) }
+      .bound = HF_BOUND_KEY_BYTES, .option = "wait", HF_IN_AT(type, wait_id) }
 #define TEXT(name_, value_, type, member, help_)                                         \
-    { name_, value_, HF_IN_TEXT, 0, help_, .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(type, member) }
+    { name_, value_, HF_IN_TEXT, 0, help_, .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(type, member) }
 #define REASON(type, help_)                                                              \
-    { "reason", "TEXT", HF_IN_TEXT, 0, help_, .limit = HF_LIMIT_REASON_BYTES,            \
+    { "reason", "TEXT", HF_IN_TEXT, 0, help_, .bound = HF_BOUND_REASON_BYTES,            \
       HF_IN_AT(type, reason) }
 
 const struct hf_input hf_waits_list_inputs[] = {
     { "session_id", "SESSION", HF_IN_TEXT, 0, "only waits of this session",
-      .limit = HF_LIMIT_KEY_BYTES, .option = "session", HF_IN_AT(hf_wait_filter, session_id) },
+      .bound = HF_BOUND_KEY_BYTES, .option = "session", HF_IN_AT(hf_wait_filter, session_id) },
     { "kind", "WORD", HF_IN_WORD, 0, "only waits of this kind", .words = kind_words,
       HF_IN_AT(hf_wait_filter, kind) },
     TEXT("answerer", "ACTOR", hf_wait_filter, answerer, "only waits that this actor "
@@ -27,7 +27,7 @@ const struct hf_input hf_waits_list_inputs[] = {
     { "closed", NULL, HF_IN_FLAG, 0, "list ended waits too; needs --session",
       HF_IN_AT(hf_wait_filter, closed) },
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_wait_filter, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_wait_filter, limit) },
     TEXT("after", "CURSOR", hf_wait_filter, after, "continue after this cursor, from "
                                                    "the previous page"),
     END,
@@ -44,7 +44,7 @@ const struct hf_input hf_waits_resolve_inputs[] = {
     { "answer", "WORD", HF_IN_WORD, 0, "the answer (default: ok)", .words = answer_words,
       HF_IN_AT(hf_wait_request, word) },
     { "value", "JSON", HF_IN_JSON, 0, "the value; of approve: the edited arguments",
-      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_wait_request, value) },
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_wait_request, value) },
     REASON(hf_wait_request, "reason for deny, or the failure for error"),
     END,
 };
@@ -53,7 +53,7 @@ const struct hf_input hf_waits_approve_inputs[] = {
     ID(hf_wait_request, HF_IN_NEEDED),
     { "arguments", "JSON", HF_IN_JSON, 0, "edited arguments for the call, if the tool "
                                           "allows it",
-      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_wait_request, value) },
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_wait_request, value) },
     END,
 };
 
@@ -66,9 +66,9 @@ const struct hf_input hf_waits_deny_inputs[] = {
 const struct hf_input hf_waits_revoke_inputs[] = {
     ID(hf_wait_revoke, 0),
     { "session_id", "SESSION", HF_IN_TEXT, 0, "all waits of this session's open turn",
-      .limit = HF_LIMIT_KEY_BYTES, .option = "session", HF_IN_AT(hf_wait_revoke, session_id) },
+      .bound = HF_BOUND_KEY_BYTES, .option = "session", HF_IN_AT(hf_wait_revoke, session_id) },
     { "turn_id", "TURN", HF_IN_TEXT, 0, "with --session: the waits of this turn",
-      .limit = HF_LIMIT_KEY_BYTES, .option = "turn", HF_IN_AT(hf_wait_revoke, turn_id) },
+      .bound = HF_BOUND_KEY_BYTES, .option = "turn", HF_IN_AT(hf_wait_revoke, turn_id) },
     REASON(hf_wait_revoke, "why"),
     END,
 };
@@ -76,15 +76,15 @@ const struct hf_input hf_waits_revoke_inputs[] = {
 const struct hf_input hf_waits_rotate_inputs[] = {
     { "valid_ms", "DURATION", HF_IN_MS, 0, "how long keys of the previous secret stay "
                                            "valid (default: 1d)",
-      .limit = HF_LIMIT_DURATION_MAX_MS, .option = "valid", HF_IN_AT(hf_wait_request, valid_ms) },
+      .bound = HF_BOUND_DURATION_MAX_MS, .option = "valid", HF_IN_AT(hf_wait_request, valid_ms) },
     END,
 };
 
 const struct hf_input hf_turn_cancel_inputs[] = {
     { "session_id", "SESSION", HF_IN_TEXT, HF_IN_BARE | HF_IN_NEEDED, "id of the session",
-      .limit = HF_LIMIT_KEY_BYTES, .option = "session", HF_IN_AT(hf_session_cancel, session_id) },
+      .bound = HF_BOUND_KEY_BYTES, .option = "session", HF_IN_AT(hf_session_cancel, session_id) },
     { "turn_id", "TURN", HF_IN_TEXT, HF_IN_BARE, "the turn (default: the open one)",
-      .limit = HF_LIMIT_KEY_BYTES, .option = "turn", HF_IN_AT(hf_session_cancel, turn_id) },
+      .bound = HF_BOUND_KEY_BYTES, .option = "turn", HF_IN_AT(hf_session_cancel, turn_id) },
     REASON(hf_session_cancel, "why"),
     END,
 };

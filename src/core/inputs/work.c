@@ -44,7 +44,7 @@ static const char *const class_words[] = { "transient_network",
                                                "claim",                                  \
       .option = "token", HF_IN_AT(hf_change, token) }
 #define REASON(flags, help)                                                              \
-    { "reason", "R", HF_IN_TEXT, (flags), (help), .limit = HF_LIMIT_REASON_BYTES,        \
+    { "reason", "R", HF_IN_TEXT, (flags), (help), .bound = HF_BOUND_REASON_BYTES,        \
       HF_IN_AT(hf_change, reason) }
 #define OWNER(type, flags, help)                                                         \
     { "owner", "O", HF_IN_TEXT, (flags), (help), HF_IN_AT(type, owner) }
@@ -86,75 +86,75 @@ const struct hf_input hf_caller_inputs[] = {
 
 /* ---- create and claim -------------------------------------------------------------- */
 
-const struct hf_new hf_new_blank = { .size = sizeof(struct hf_new), .priority = -1 };
+const struct hf_work_spec hf_work_spec_blank = { .size = sizeof(struct hf_work_spec), .priority = -1 };
 
-const struct hf_input hf_new_inputs[] = {
+const struct hf_input hf_work_spec_inputs[] = {
     { "source_system", "SYSTEM", HF_IN_WORD, HF_IN_NEEDED, "source system of the unit",
-      .words = hf_source_words, .min = 1, .option = "source", HF_IN_AT(hf_new, source) },
+      .words = hf_source_words, .min = 1, .option = "source", HF_IN_AT(hf_work_spec, source) },
     { "source_id", "ID", HF_IN_TEXT, HF_IN_NEEDED, "id of the unit in its source system",
-      HF_IN_AT(hf_new, source_id) },
+      HF_IN_AT(hf_work_spec, source_id) },
     { "source_run_id", "R", HF_IN_TEXT, 0,
       "run of that id; required for scheduler. One source, id and run name one unit",
-      HF_IN_AT(hf_new, source_run_id) },
+      HF_IN_AT(hf_work_spec, source_run_id) },
     { "kind", "K", HF_IN_TEXT, 0, "kind of the unit (default: work)",
-      HF_IN_AT(hf_new, kind) },
+      HF_IN_AT(hf_work_spec, kind) },
     { "queue", "Q", HF_IN_TEXT, 0, "queue of the unit (default: default)",
-      HF_IN_AT(hf_new, queue) },
+      HF_IN_AT(hf_work_spec, queue) },
     { "lane_key", "KEY", HF_IN_TEXT, 0, "at most one unit of a key runs at a time",
-      .option = "lane", HF_IN_AT(hf_new, lane_key) },
+      .option = "lane", HF_IN_AT(hf_work_spec, lane_key) },
     { "dedup_key", "KEY", HF_IN_TEXT, 0, "at most one unit of a key is unfinished",
-      HF_IN_AT(hf_new, dedup_key) },
+      HF_IN_AT(hf_work_spec, dedup_key) },
     { "idempotency_key", "KEY", HF_IN_TEXT, 0, "a repeated request with the same key "
                                                "returns the same unit",
-      HF_IN_AT(hf_new, idempotency_key) },
+      HF_IN_AT(hf_work_spec, idempotency_key) },
     { "priority", "N", HF_IN_INT, 0, "priority from 0 (most urgent) to 9 (default: 3)",
-      .limit = HF_LIMIT_PRIORITY_MAX, HF_IN_AT(hf_new, priority) },
+      .bound = HF_BOUND_PRIORITY_MAX, HF_IN_AT(hf_work_spec, priority) },
     { "payload", "JSON", HF_IN_JSON, 0, "input of the worker, as JSON",
-      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_new, payload) },
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_work_spec, payload) },
     { "payload_ref", "REF", HF_IN_TEXT, 0, "reference to the payload, instead of "
                                            "--payload",
-      HF_IN_AT(hf_new, payload_ref) },
+      HF_IN_AT(hf_work_spec, payload_ref) },
     { "disposition", "WORD", HF_IN_WORD, 0,
       "what happens to the unit when its lease lapses (default: policy, otherwise "
       "expire)",
-      .words = hf_disposition_words, .min = 1, HF_IN_AT(hf_new, disposition) },
-    { "ref", "R", HF_IN_TEXT, 0, "a reference that the caller chooses", HF_IN_AT(hf_new, ref) },
+      .words = hf_disposition_words, .min = 1, HF_IN_AT(hf_work_spec, disposition) },
+    { "ref", "R", HF_IN_TEXT, 0, "a reference that the caller chooses", HF_IN_AT(hf_work_spec, ref) },
     { "parent_work_id", "ID", HF_IN_TEXT, 0, "id of the unit that this one belongs to",
-      .option = "parent", HF_IN_AT(hf_new, parent_work_id) },
+      .option = "parent", HF_IN_AT(hf_work_spec, parent_work_id) },
     { "max_attempts", "N", HF_IN_INT, 0, "executions before it fails for good", .min = 1,
-      .limit = HF_LIMIT_ATTEMPTS_MAX, HF_IN_AT(hf_new, max_attempts) },
+      .bound = HF_BOUND_ATTEMPTS_MAX, HF_IN_AT(hf_work_spec, max_attempts) },
     { "retry_policy", "JSON", HF_IN_JSON, 0, "how failures are retried",
-      .limit = HF_LIMIT_POLICY_BYTES, HF_IN_AT(hf_new, retry_policy) },
+      .bound = HF_BOUND_POLICY_BYTES, HF_IN_AT(hf_work_spec, retry_policy) },
     { "delay_ms", "DURATION", HF_IN_MS, 0, "earliest start, as a time from now",
-      .option = "delay", HF_IN_AT(hf_new, delay_ms) },
+      .option = "delay", HF_IN_AT(hf_work_spec, delay_ms) },
     { "due_at", "MS", HF_IN_INT, 0, "earliest start, in epoch milliseconds",
-      .min = 1, .max = 253402300799999, HF_IN_AT(hf_new, due_at) },
+      .min = 1, .max = 253402300799999, HF_IN_AT(hf_work_spec, due_at) },
     { "start_timeout_ms", "DURATION", HF_IN_MS, 0, "longest time in the queue", .min = 1,
-      .option = "start-timeout", HF_IN_AT(hf_new, start_timeout_ms) },
+      .option = "start-timeout", HF_IN_AT(hf_work_spec, start_timeout_ms) },
     { "exec_timeout_ms", "DURATION", HF_IN_MS, 0, "longest time of one execution",
-      .min = 1, .option = "exec-timeout", HF_IN_AT(hf_new, exec_timeout_ms) },
+      .min = 1, .option = "exec-timeout", HF_IN_AT(hf_work_spec, exec_timeout_ms) },
     { "close_rule", "RULE", HF_IN_WORD, 0, "what the close-out must contain: evidence "
                                            "or reviewer",
-      .words = hf_close_rule_words, HF_IN_AT(hf_new, close_rule) },
+      .words = hf_close_rule_words, HF_IN_AT(hf_work_spec, close_rule) },
     { "detached", NULL, HF_IN_FLAG, 0, "record the unit as done when it is created: "
                                        "the hand-off was the work",
-      HF_IN_AT(hf_new, detached) },
+      HF_IN_AT(hf_work_spec, detached) },
     { "reply_ref", "REF", HF_IN_TEXT, 0,
       "if one unit waits for a user under this reference, resume it with the payload "
-      "instead of creating a unit", .option = "reply-to", HF_IN_AT(hf_new, reply_ref) },
+      "instead of creating a unit", .option = "reply-to", HF_IN_AT(hf_work_spec, reply_ref) },
     END,
 };
 
-const struct hf_input hf_new_limit_inputs[] = {
+const struct hf_input hf_work_spec_limit_inputs[] = {
     { "limit_key", "KEY", HF_IN_TEXT, 0, "put the unit under the limit key:KEY",
-      HF_IN_AT(hf_new, limit_key) },
+      HF_IN_AT(hf_work_spec, limit_key) },
     { "rate_key", "KEY", HF_IN_TEXT, 0, "put the unit under the limit rate:KEY",
-      HF_IN_AT(hf_new, rate_key) },
+      HF_IN_AT(hf_work_spec, rate_key) },
     { "fair_key", "KEY", HF_IN_TEXT, 0, "units of one queue and priority start in "
                                         "turn, one key after another",
-      HF_IN_AT(hf_new, fair_key) },
+      HF_IN_AT(hf_work_spec, fair_key) },
     { "fair_weight", "N", HF_IN_INT, 0, "share of the key in these turns (default: 1)", .min = 1,
-      .limit = HF_LIMIT_FAIR_WEIGHT_MAX, HF_IN_AT(hf_new, fair_weight) },
+      .bound = HF_BOUND_FAIR_WEIGHT_MAX, HF_IN_AT(hf_work_spec, fair_weight) },
     END,
 };
 
@@ -180,7 +180,7 @@ const struct hf_input hf_claim_inputs[] = {
     { "kinds", "K", HF_IN_TEXTS, 0, "claim units of these kinds only", .option = "kind",
       HF_IN_AT(hf_claim, kinds) },
     { "limit", "N", HF_IN_INT, 0, "most units to claim (default: 1)", .min = 1,
-      .limit = HF_LIMIT_BATCH, HF_IN_AT(hf_claim, limit) },
+      .bound = HF_BOUND_BATCH, HF_IN_AT(hf_claim, limit) },
     TTL(hf_claim),
     { "wait_ms", "DURATION", HF_IN_MS, 0, "longest time to wait for work",
       .option = "wait", HF_IN_AT(hf_claim, wait_ms) },
@@ -247,7 +247,7 @@ const struct hf_input hf_close_out_inputs[] = {
     REASON(0, "why"),
     CLASS(0),
     { "summary", "S", HF_IN_TEXT, 0, "summary of the result, for people",
-      .limit = HF_LIMIT_SUMMARY_BYTES, HF_IN_AT(hf_change, summary) },
+      .bound = HF_BOUND_SUMMARY_BYTES, HF_IN_AT(hf_change, summary) },
     { "outputs", "REF", HF_IN_TEXTS, 0, "reference to a result", .option = "output",
       HF_IN_AT(hf_change, outputs) },
     { "evidence", "REF", HF_IN_TEXTS, 0, "a hash or reference that proves the result",
@@ -271,7 +271,7 @@ const struct hf_input hf_append_inputs[] = {
     { "event_type", "TYPE", HF_IN_TEXT, HF_IN_NEEDED,
       "type of the event; types of the ledger are refused", .option = "type",
       HF_IN_AT(hf_change, type) },
-    { "payload", "JSON", HF_IN_JSON, 0, "data of the event, as JSON", .limit = HF_LIMIT_EVENT_BYTES,
+    { "payload", "JSON", HF_IN_JSON, 0, "data of the event, as JSON", .bound = HF_BOUND_EVENT_BYTES,
       HF_IN_AT(hf_change, payload) },
     REASON(0, "text of the event"),
     END,
@@ -286,7 +286,7 @@ const struct hf_input hf_resume_inputs[] = {
       "with --ref: only one that waits for a KIND", .words = wait_words,
       .min = HF_STATUS_WAITING_USER, .option = "kind", HF_IN_AT(hf_change, status) },
     { "payload", "JSON", HF_IN_JSON, 0, "the answer; the next claimer gets it",
-      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_change, payload) },
+      .bound = HF_BOUND_PAYLOAD_BYTES, HF_IN_AT(hf_change, payload) },
     OWNER(hf_change, 0, "start the unit at once under a lease of this owner"),
     INCARNATION(hf_change),
     PID(hf_change),
@@ -326,7 +326,7 @@ const struct hf_input hf_cancel_inputs[] = {
       .min = 1, .option = "source", HF_IN_AT(hf_filter, source) }
 
 const struct hf_input hf_redrive_inputs[] = {
-    { "reason", "R", HF_IN_TEXT, HF_IN_NEEDED, "why", .limit = HF_LIMIT_REASON_BYTES,
+    { "reason", "R", HF_IN_TEXT, HF_IN_NEEDED, "why", .bound = HF_BOUND_REASON_BYTES,
       HF_IN_AT(hf_redrive_request, reason) },
     { "statuses", "STATUS", HF_IN_WORDS, 0,
       "only units with this status; may be repeated (default: failed, timeout)",
@@ -399,7 +399,7 @@ const struct hf_input hf_list_inputs[] = {
     { "brief", NULL, HF_IN_FLAG, 0, "without payloads, results and other long fields",
       HF_IN_AT(hf_filter, brief) },
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_filter, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_filter, limit) },
     FILTER("after", "CURSOR", "continue after this cursor, from the previous page", after),
     END,
 };
@@ -414,7 +414,7 @@ const struct hf_input hf_events_inputs[] = {
     { "after", "EVENT", HF_IN_INT, 0, "continue after the event with this number", .max = INT64_MAX,
       HF_IN_AT(hf_read_request, after) },
     { "limit", "N", HF_IN_INT, 0, "events per page (default: 1000)", .min = 1,
-      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_read_request, limit) },
+      .bound = HF_BOUND_PAGE, HF_IN_AT(hf_read_request, limit) },
     END,
 };
 
@@ -435,7 +435,7 @@ const struct hf_input hf_output_inputs[] = {
 const struct hf_input hf_sweep_inputs[] = {
     { "limit", "N", HF_IN_INT, 0,
       "one sweep of at most this many rows (default: repeat until nothing is left to "
-      "do)", .min = 1, .limit = HF_LIMIT_SWEEP, HF_IN_AT(hf_read_request, limit) },
+      "do)", .min = 1, .bound = HF_BOUND_SWEEP, HF_IN_AT(hf_read_request, limit) },
     END,
 };
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"
@@ -71,7 +71,7 @@ static int check_kind(const char *kind, const char *field, struct hf_err *err)
 
 /* ---- create ------------------------------------------------------------------------ */
 
-static int check_identity(const struct hf_new *request, struct hf_err *err)
+static int check_identity(const struct hf_work_spec *request, struct hf_err *err)
 {
     if (!hf_source_word(request->source))
         return hf_fail(err, HF_EINVAL, "source",
@@ -100,7 +100,7 @@ static int check_identity(const struct hf_new *request, struct hf_err *err)
     return rc ? rc : check_kind(request->kind, "kind", err);
 }
 
-static int check_times(const struct hf_new *request, struct hf_err *err)
+static int check_times(const struct hf_work_spec *request, struct hf_err *err)
 {
     const struct named_ms spans[] = {
         { request->delay_ms, "delay_ms" },
@@ -122,7 +122,7 @@ static int check_times(const struct hf_new *request, struct hf_err *err)
     return 0;
 }
 
-static int check_sharing(const struct hf_new *request, struct hf_err *err)
+static int check_sharing(const struct hf_work_spec *request, struct hf_err *err)
 {
     const char *second = request->rate_key ? "rate_key" : "limit_key";
     int keys = (request->lane_key != NULL) + (request->limit_key != NULL) +
@@ -139,7 +139,7 @@ static int check_sharing(const struct hf_new *request, struct hf_err *err)
     return 0;
 }
 
-static int check_wishes(const struct hf_new *request, struct hf_err *err)
+static int check_wishes(const struct hf_work_spec *request, struct hf_err *err)
 {
     if (request->disposition != HF_DISPOSITION_NONE &&
         !hf_disposition_word(request->disposition))
@@ -159,7 +159,7 @@ static int check_wishes(const struct hf_new *request, struct hf_err *err)
     return hf_retry_read(request->retry_policy, &retry, err);
 }
 
-int hf_new_check(const struct hf_new *request, struct hf_err *err)
+int hf_work_spec_check(const struct hf_work_spec *request, struct hf_err *err)
 {
     if (!request)
         return hf_fail(err, HF_EINVAL, "request", "a request is needed");
@@ -184,8 +184,8 @@ int hf_new_check(const struct hf_new *request, struct hf_err *err)
     return check_json(request->payload, HF_MAX_PAYLOAD_BYTES, "payload", err);
 }
 
-int hf_new_hash(const struct hf_new *request, const struct hf_caller *who,
-                uint8_t ret_hash[32], struct hf_err *err)
+int hf_work_spec_hash(const struct hf_work_spec *request, const struct hf_caller *who,
+                      uint8_t ret_hash[32], struct hf_err *err)
 {
     struct hf_digest digest;
     hf_digest_begin(&digest, "work.create", 1);

@@ -51,7 +51,7 @@ struct hf_lease hf_row_lease(const struct hf_row *row)
         .nonce = row->claim_group,
         .holder = row->w.holder,
         .fence = row->w.lease_fence,
-        .store = row->lease_store,
+        .store = row->lease_incarnation,
         .ttl_ms = row->w.lease_ttl_ms,
         .claimed_at = row->w.started_at,
         .expires_at = row->w.lease_expires_at,
@@ -82,7 +82,7 @@ static void release(struct hf_row *row)
         row->w.holder = NULL;
     }
     row->claim_group = NULL;
-    row->lease_store = 0;
+    row->lease_incarnation = 0;
     row->grace_ms = 0;
     row->lease_check_at = 0;
     row->w.lease_ttl_ms = 0;
@@ -175,7 +175,7 @@ void hf_draft_put_lease(struct hf_draft *draft, const struct hf_lease *lease)
     row->w.lease_expires_at = lease->expires_at;
     row->w.lease_remaining_ms = lease->expires_at - draft->env->lease_now;
     row->claim_group = lease->nonce;
-    row->lease_store = lease->store;
+    row->lease_incarnation = lease->store;
 }
 
 int hf_draft_acquire(struct hf_draft *draft, const struct hf_claimant *who,

@@ -1,7 +1,7 @@
 /* The JSON next to an event. One writer, so that every note spells the same fact
  * alike. */
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"

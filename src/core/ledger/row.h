@@ -12,8 +12,8 @@ struct hf_row {
     enum hf_status status;
     enum hf_source source;
     enum hf_disposition disposition;
-    const char *claim_group; /* the lease's nonce; NULL when not leased */
-    int64_t lease_store;     /* store incarnation of the lease */
+    const char *claim_group;   /* the lease's nonce; NULL when not leased */
+    int64_t lease_incarnation; /* store incarnation of the lease */
     hf_ms grace_ms;
     hf_ms lease_check_at; /* when a sweep looks at the lease again */
     const char *settled_token;

@@ -11,7 +11,7 @@
 #include "core/ledger/row.h"
 
 /* The note that most creates of one call have, and what it says. */
-struct hf_kept_note {
+struct hf_note_kept {
     const char *disposition;
     const char *from;
     int64_t max_attempts;
@@ -31,7 +31,7 @@ struct hf_env {
     const char *holder; /* JSON of the process that a claim or resume ties to */
     bool kind_limited;  /* create: a limit is set for the kind */
     bool busy;          /* sweep: processes of the row's work still run (rule 6) */
-    struct hf_kept_note
+    struct hf_note_kept
         *kept; /* create: for requests of one call; NULL: nothing is kept */
 };
 
@@ -87,14 +87,14 @@ int hf_step_sweep(struct hf_arena *arena, const struct hf_row *row, const char *
                   const struct hf_env *env, struct hf_step *ret_step, struct hf_err *err);
 
 /* The row that a create request makes (seq 0, work_id as given): policy applied, first
- * status, gate, deadlines, retry policy fixed. Input has been validated (hf_new_check). */
-int hf_step_create(struct hf_arena *arena, const struct hf_new *request,
+ * status, gate, deadlines, retry policy fixed. Input has been validated (hf_work_spec_check). */
+int hf_step_create(struct hf_arena *arena, const struct hf_work_spec *request,
                    const char *work_id, const struct hf_caller *who,
                    const struct hf_env *env, struct hf_row *ret_row, struct hf_err *err);
 
 /* Input checks that need no row: limits, UTF-8, JSON, required fields, exclusive fields. */
 #define HF_TIME_MAX_MS 253402300799999 /* the end of the year 9999 */
-int hf_new_check(const struct hf_new *request, struct hf_err *err);
+int hf_work_spec_check(const struct hf_work_spec *request, struct hf_err *err);
 
 /* What a schedule and a subscription each say of the units that they make. */
 #define HF_NEW_WISHES(wanted)                                                            \
@@ -112,7 +112,7 @@ bool hf_event_reserved(const char *type);
 int hf_caller_check(const struct hf_caller *who, struct hf_err *err);
 
 /* SHA-256 of the request as typed (not as completed by policy): rule 15. */
-int hf_new_hash(const struct hf_new *request, const struct hf_caller *who,
-                uint8_t ret_hash[32], struct hf_err *err);
+int hf_work_spec_hash(const struct hf_work_spec *request, const struct hf_caller *who,
+                      uint8_t ret_hash[32], struct hf_err *err);
 
 #endif

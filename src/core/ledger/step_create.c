@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "core/ledger/draft.h"
 #include "core/ledger/lifecycle.h"
-#include "core/ledger/quota.h"
+#include "core/ledger/limit.h"
 
 #define PRIORITY_DEFAULT 3
 
@@ -14,7 +14,7 @@ static const char *or_else(const char *given, const char *otherwise)
 }
 
 /* Wishes that the disposition, which policy may have decided, cannot keep. */
-static int check_fit(const struct hf_new *request, enum hf_disposition disposition,
+static int check_fit(const struct hf_work_spec *request, enum hf_disposition disposition,
                      struct hf_err *err)
 {
     if (disposition == HF_DISPOSITION_OWNER_BOUND && request->exec_timeout_ms != 0)
@@ -41,7 +41,7 @@ static int check_fit(const struct hf_new *request, enum hf_disposition dispositi
 
 /* request > its retry policy > the policy in force > built in. Fixed in the row, so that a
  * later change of policy does not move work that exists. */
-static int fix_retry(struct hf_draft *draft, const struct hf_new *request)
+static int fix_retry(struct hf_draft *draft, const struct hf_work_spec *request)
 {
     const struct hf_policy *policy = draft->env->policy;
     struct hf_row *row = &draft->out.row;
@@ -76,7 +76,7 @@ static int fix_retry(struct hf_draft *draft, const struct hf_new *request)
     return rc ? hf_fail_plain(draft->err, rc) : 0;
 }
 
-static void copy_request(struct hf_work *w, const struct hf_new *request)
+static void copy_request(struct hf_work *w, const struct hf_work_spec *request)
 {
     w->source_system = hf_source_word(request->source);
     w->source_id = request->source_id;
@@ -94,7 +94,7 @@ static void copy_request(struct hf_work *w, const struct hf_new *request)
 }
 
 /* The name of the limit that the row will be under. */
-static int fix_limit(struct hf_draft *draft, const struct hf_new *request)
+static int fix_limit(struct hf_draft *draft, const struct hf_work_spec *request)
 {
     struct hf_row *row = &draft->out.row;
     const char *key = request->limit_key ? request->limit_key : request->rate_key;
@@ -103,16 +103,16 @@ static int fix_limit(struct hf_draft *draft, const struct hf_new *request)
     if (row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED || request->detached)
         return 0;
     if (key)
-        return hf_quota_full_name(draft->arena,
+        return hf_limit_full_name(draft->arena,
                                   request->limit_key ? "key:" : "rate:", key,
                                   row->w.tenant, &row->w.limit_name, draft->err);
     if (draft->env->kind_limited && !request->lane_key)
-        return hf_quota_full_name(draft->arena, "kind:", row->w.kind, NULL,
+        return hf_limit_full_name(draft->arena, "kind:", row->w.kind, NULL,
                                   &row->w.limit_name, draft->err);
     return 0;
 }
 
-static void fix_policy(struct hf_row *row, const struct hf_new *request,
+static void fix_policy(struct hf_row *row, const struct hf_work_spec *request,
                        const struct hf_policy *policy)
 {
     row->disposition = request->disposition;
@@ -131,7 +131,7 @@ static void fix_policy(struct hf_row *row, const struct hf_new *request,
                                                           : policy->exec_timeout_ms;
 }
 
-static void enter_first(struct hf_draft *draft, const struct hf_new *request)
+static void enter_first(struct hf_draft *draft, const struct hf_work_spec *request)
 {
     struct hf_row *row = &draft->out.row;
     hf_ms now = draft->env->now;
@@ -155,7 +155,7 @@ static void enter_first(struct hf_draft *draft, const struct hf_new *request)
     row->w.created_at = now;
 }
 
-static bool sets_policy(const struct hf_new *request)
+static bool sets_policy(const struct hf_work_spec *request)
 {
     return request->disposition != HF_DISPOSITION_NONE || request->max_attempts ||
            request->retry_policy || request->start_timeout_ms ||
@@ -163,7 +163,7 @@ static bool sets_policy(const struct hf_new *request)
 }
 
 static struct hf_note created_note(const struct hf_draft *draft,
-                                   const struct hf_new *request)
+                                   const struct hf_work_spec *request)
 {
     const struct hf_work *w = &draft->out.row.w;
     return (struct hf_note){
@@ -183,10 +183,10 @@ static struct hf_note created_note(const struct hf_draft *draft,
 }
 
 /* Requests of one call mostly say the same, so its text is written once. */
-static int note_created(struct hf_draft *draft, const struct hf_new *request)
+static int note_created(struct hf_draft *draft, const struct hf_work_spec *request)
 {
     struct hf_note note = created_note(draft, request);
-    struct hf_kept_note *kept = draft->env->kept;
+    struct hf_note_kept *kept = draft->env->kept;
     bool short_one = !note.deadline_at && !note.detached && !note.due_at &&
                      !note.exec_timeout_ms && !note.ref && !note.retry_policy &&
                      !note.start_timeout_ms;
@@ -200,12 +200,12 @@ static int note_created(struct hf_draft *draft, const struct hf_new *request)
     if (same)
         draft->out.row.note = kept->text;
     else
-        *kept = (struct hf_kept_note){ note.disposition, note.from, note.max_attempts,
+        *kept = (struct hf_note_kept){ note.disposition, note.from, note.max_attempts,
                                        draft->out.row.note };
     return 0;
 }
 
-int hf_step_create(struct hf_arena *arena, const struct hf_new *request,
+int hf_step_create(struct hf_arena *arena, const struct hf_work_spec *request,
                    const char *work_id, const struct hf_caller *who,
                    const struct hf_env *env, struct hf_row *ret_row, struct hf_err *err)
 {

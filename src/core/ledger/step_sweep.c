@@ -3,7 +3,7 @@
  * Lease columns are compared with the lease clock, deadlines with the wall clock. Equality
  * is "passed" on both: peers act when now >= expires_at. */
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/text.h"
 #include "core/ledger/draft.h"

@@ -1,6 +1,6 @@
 /* The record of a process, from its events alone. What an event says is in its columns
  * and in its payload (core/ledger/note.c); each sort of event has one rule here. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/err.h"

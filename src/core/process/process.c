@@ -1,7 +1,7 @@
 /* See process.h. */
 #include "core/process/process.h"
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -160,12 +160,12 @@ const char *hf_process_record(struct hf_arena *arena, const struct hf_process *p
 /* ---- waking ------------------------------------------------------------------------ */
 
 int hf_wake_unit(struct hf_arena *arena, const struct hf_waking *waking,
-                 struct hf_new *ret_new, struct hf_err *err)
+                 struct hf_work_spec *ret_new, struct hf_err *err)
 {
     const char *queue = hf_arena_join(arena, "session:", waking->session_id);
     if (!queue || !waking->run_id || !waking->payload)
         return hf_fail_plain(err, HF_ENOMEM);
-    *ret_new = (struct hf_new){
+    *ret_new = (struct hf_work_spec){
         .size = sizeof(*ret_new),
         .source = HF_SOURCE_CONTROL,
         .source_id = waking->source_id,
@@ -181,9 +181,9 @@ int hf_wake_unit(struct hf_arena *arena, const struct hf_waking *waking,
     return 0;
 }
 
-int hf_row_wake(struct hf_arena *arena, const struct hf_row *row,
-                const struct hf_wake_cause *cause, struct hf_new *ret_new,
-                struct hf_err *err)
+int hf_wake_of_row(struct hf_arena *arena, const struct hf_row *row,
+                   const struct hf_wake_cause *cause, struct hf_work_spec *ret_new,
+                   struct hf_err *err)
 {
     struct hf_buf text;
     struct hf_json json;

@@ -49,7 +49,7 @@ struct hf_waking {
     const char *payload; /* JSON */
 };
 HF_MUST_USE int hf_wake_unit(struct hf_arena *arena, const struct hf_waking *waking,
-                             struct hf_new *ret_new, struct hf_err *err);
+                             struct hf_work_spec *ret_new, struct hf_err *err);
 
 /* The unit with which a unit wakes the session of its row, since `event` happened. */
 struct hf_wake_cause {
@@ -58,8 +58,8 @@ struct hf_wake_cause {
     const char *run_id;  /* tells the wakes of one unit apart */
     const char *payload; /* JSON; NULL: none */
 };
-HF_MUST_USE int hf_row_wake(struct hf_arena *arena, const struct hf_row *row,
-                            const struct hf_wake_cause *cause, struct hf_new *ret_new,
-                            struct hf_err *err);
+HF_MUST_USE int hf_wake_of_row(struct hf_arena *arena, const struct hf_row *row,
+                               const struct hf_wake_cause *cause,
+                               struct hf_work_spec *ret_new, struct hf_err *err);
 
 #endif

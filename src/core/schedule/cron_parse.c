@@ -1,7 +1,7 @@
 /* Reading cron expressions: see cron.h. */
 #include "core/schedule/cron.h"
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/civil.h"

@@ -114,10 +114,10 @@ static const char *const catch_ups[] = { HF_CATCH_UPS(WORD) NULL };
 static const char *const dispositions[] = { HF_DISPOSITIONS(WORD) NULL };
 #undef WORD
 
-static void read_entry(struct reader *in, struct hf_schedule_new *ret_new)
+static void read_entry(struct reader *in, struct hf_schedule_spec *ret_new)
 {
     static const char *const days[] = { "or", "and", NULL };
-    *ret_new = (struct hf_schedule_new){
+    *ret_new = (struct hf_schedule_spec){
         .size = sizeof(*ret_new),
         .name = text(in, "name"),
         .cron = text(in, "cron"),
@@ -158,7 +158,7 @@ static int check_keys(const struct json_t *object, const char *const *keys, size
 }
 
 static int read_item(struct hf_arena *arena, const struct json_t *entry,
-                     struct hf_schedule_new *ret_new, struct hf_err *err)
+                     struct hf_schedule_spec *ret_new, struct hf_err *err)
 {
     static const char *const keys[] = {
         "name",         "cron",         "every",        "start",       "at",
@@ -187,7 +187,7 @@ static int read_items(struct hf_arena *arena, const struct json_t *list,
                       struct hf_schedule_set *set, struct hf_err *err)
 {
     size_t count = hf_json_items(list);
-    struct hf_schedule_new *items = hf_arena_array(arena, count, sizeof(*items));
+    struct hf_schedule_spec *items = hf_arena_array(arena, count, sizeof(*items));
     if (!items)
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; i < count; i++) {

@@ -82,10 +82,11 @@ bool hf_schedule_same_timing(const struct hf_schedule *a, const struct hf_schedu
 
 /* ---- checks ------------------------------------------------------------------------ */
 
-static struct hf_new unit_of(const struct hf_schedule_new *wanted, const char *name)
+static struct hf_work_spec unit_of(const struct hf_schedule_spec *wanted,
+                                   const char *name)
 {
-    return (struct hf_new){
-        .size = sizeof(struct hf_new),
+    return (struct hf_work_spec){
+        .size = sizeof(struct hf_work_spec),
         .source = HF_SOURCE_SCHEDULER,
         .source_id = name,
         .source_run_id = "slot",
@@ -94,7 +95,7 @@ static struct hf_new unit_of(const struct hf_schedule_new *wanted, const char *n
     };
 }
 
-static int check_timing(const struct hf_schedule_new *wanted, struct hf_err *err)
+static int check_timing(const struct hf_schedule_spec *wanted, struct hf_err *err)
 {
     int given = (wanted->cron != NULL) + (wanted->every_ms != 0) + (wanted->at != NULL);
     if (given != 1)
@@ -111,7 +112,7 @@ static int check_timing(const struct hf_schedule_new *wanted, struct hf_err *err
     return wanted->cron ? hf_cron_parse(wanted->cron, wanted->both_days, &cron, err) : 0;
 }
 
-static int check_rules(const struct hf_schedule_new *wanted, struct hf_err *err)
+static int check_rules(const struct hf_schedule_spec *wanted, struct hf_err *err)
 {
     if (wanted->overlap && !hf_overlap_word(wanted->overlap))
         return hf_fail(err, HF_EINVAL, "overlap",
@@ -137,7 +138,7 @@ static int check_rules(const struct hf_schedule_new *wanted, struct hf_err *err)
 }
 
 /* A session takes its inputs one after another, in its own order. */
-static int check_wake(const struct hf_schedule_new *wanted, struct hf_err *err)
+static int check_wake(const struct hf_schedule_spec *wanted, struct hf_err *err)
 {
     bool plain = wanted->overlap == HF_OVERLAP_DEFAULT ||
                  wanted->overlap == HF_OVERLAP_SKIP ||
@@ -152,7 +153,7 @@ static int check_wake(const struct hf_schedule_new *wanted, struct hf_err *err)
                             "wake_session", err);
 }
 
-int hf_schedule_check(const struct hf_schedule_new *wanted, bool named,
+int hf_schedule_check(const struct hf_schedule_spec *wanted, bool named,
                       struct hf_err *err)
 {
     int rc = check_timing(wanted, err);
@@ -164,8 +165,8 @@ int hf_schedule_check(const struct hf_schedule_new *wanted, bool named,
     if (rc == 0)
         rc = check_wake(wanted, err);
     if (rc == 0) {
-        struct hf_new unit = unit_of(wanted, wanted->name);
-        rc = hf_new_check(&unit, err);
+        struct hf_work_spec unit = unit_of(wanted, wanted->name);
+        rc = hf_work_spec_check(&unit, err);
     }
     return rc;
 }
@@ -190,7 +191,7 @@ static int read_time(const char *text, const char *field, const struct hf_zone *
     return 0;
 }
 
-static int build_timing(const struct hf_schedule_new *wanted, const struct hf_zone *zone,
+static int build_timing(const struct hf_schedule_spec *wanted, const struct hf_zone *zone,
                         hf_ms now, struct hf_schedule *schedule, struct hf_err *err)
 {
     schedule->timing = wanted->cron ? "cron" : wanted->every_ms ? "interval" : "once";
@@ -206,10 +207,10 @@ static int build_timing(const struct hf_schedule_new *wanted, const struct hf_zo
     return 0;
 }
 
-int hf_schedule_build(const struct hf_schedule_new *wanted, const struct hf_zone *zone,
+int hf_schedule_build(const struct hf_schedule_spec *wanted, const struct hf_zone *zone,
                       hf_ms now, struct hf_schedule *ret_schedule, struct hf_err *err)
 {
-    struct hf_new unit = unit_of(wanted, wanted->name);
+    struct hf_work_spec unit = unit_of(wanted, wanted->name);
     struct hf_schedule schedule = {
         .name = wanted->name,
         .tenant = "",
@@ -302,10 +303,10 @@ static const char *wake_payload(struct hf_arena *arena,
 }
 
 int hf_schedule_unit(struct hf_arena *arena, const struct hf_schedule *schedule,
-                     const char *run_id, struct hf_new *ret_new, struct hf_err *err)
+                     const char *run_id, struct hf_work_spec *ret_new, struct hf_err *err)
 {
     enum hf_overlap overlap = hf_overlap_of(schedule->overlap);
-    struct hf_new unit = {
+    struct hf_work_spec unit = {
         .size = sizeof(unit),
         .source = HF_SOURCE_SCHEDULER,
         .source_id = schedule->name,

@@ -3,7 +3,7 @@
 #ifndef HF_CORE_SCHEDULE_SCHEDULE_H
 #define HF_CORE_SCHEDULE_SCHEDULE_H
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/schedule.h>
 
 #include "base/arena.h"
@@ -23,13 +23,13 @@ struct hf_schedule_row {
 
 /* Input that needs no zone: name (unless it is for a preview), timing, and the unit of work
  * that a slot would make. */
-HF_MUST_USE int hf_schedule_check(const struct hf_schedule_new *wanted, bool named,
+HF_MUST_USE int hf_schedule_check(const struct hf_schedule_spec *wanted, bool named,
                                   struct hf_err *err);
 
 /* The schedule that a request asks for: active or paused, revision 1, nothing made. Texts
  * are borrowed from the request. `now` is where an interval without a start begins. The
  * request has been checked. */
-HF_MUST_USE int hf_schedule_build(const struct hf_schedule_new *wanted,
+HF_MUST_USE int hf_schedule_build(const struct hf_schedule_spec *wanted,
                                   const struct hf_zone *zone, hf_ms now,
                                   struct hf_schedule *ret_schedule, struct hf_err *err);
 
@@ -51,7 +51,7 @@ hf_ms hf_schedule_first(const struct hf_schedule *schedule,
 /* The unit that a slot makes, under this run id. Keys come from the arena. */
 HF_MUST_USE int hf_schedule_unit(struct hf_arena *arena,
                                  const struct hf_schedule *schedule, const char *run_id,
-                                 struct hf_new *ret_new, struct hf_err *err);
+                                 struct hf_work_spec *ret_new, struct hf_err *err);
 
 /* ---- a pass ------------------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
 /* What a claim does to a session: the lease by the ledger's rules, then the turn. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -65,8 +65,8 @@ int hf_session_plan(const struct hf_session_row *row, const struct hf_claimant *
     return 0;
 }
 
-const char *hf_input_note(struct hf_arena *arena, const struct hf_lease *lease,
-                          const char *reason, int64_t crashes)
+const char *hf_session_input_note(struct hf_arena *arena, const struct hf_lease *lease,
+                                  const char *reason, int64_t crashes)
 {
     struct hf_buf text;
     struct hf_json json;

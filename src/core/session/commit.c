@@ -1,7 +1,7 @@
 /* What a step or a commit adds to a session, and what a repeat of it is compared by. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/turn_json.h>
 
 #include "base/err.h"
@@ -143,7 +143,7 @@ int hf_commit_hash(const struct hf_session_commit *commit, const struct hf_calle
         hash_usage(&digest, &commit->spent[i]);
     for (size_t i = 0; rc == 0 && i < commit->unit_count; i++) {
         uint8_t unit[HF_DIGEST_BYTES];
-        rc = hf_new_hash(&commit->units[i], who, unit, err);
+        rc = hf_work_spec_hash(&commit->units[i], who, unit, err);
         if (rc == 0)
             hf_digest_bytes(&digest, unit, sizeof unit);
     }

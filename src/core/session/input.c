@@ -18,11 +18,12 @@ static const char *created_note(struct hf_arena *arena, const char *session_id)
     return hf_buf_keep(&text, arena);
 }
 
-int hf_input_row(struct hf_arena *arena, const struct hf_input_new *input,
-                 const struct hf_caller *who, const struct hf_env *env,
-                 struct hf_row *ret_row, struct hf_err *err)
+int hf_session_input_row(struct hf_arena *arena,
+                         const struct hf_session_input_spec *input,
+                         const struct hf_caller *who, const struct hf_env *env,
+                         struct hf_row *ret_row, struct hf_err *err)
 {
-    const struct hf_new *request = input->request;
+    const struct hf_work_spec *request = input->request;
     const char *note = created_note(arena, input->session_id);
     if (!note)
         return hf_fail_plain(err, HF_ENOMEM);

@@ -11,7 +11,7 @@
 
 /* Words that are read; false for one that is unknown. */
 bool hf_relation_of(const char *word, enum hf_relation *ret_relation);
-bool hf_input_kind_of(const char *word, enum hf_input_kind *ret_kind);
+bool hf_session_input_kind_of(const char *word, enum hf_session_input_kind *ret_kind);
 
 /* A session's row. The members after `lease` are of the open turn. */
 struct hf_session_row {
@@ -52,19 +52,20 @@ int hf_session_plan(const struct hf_session_row *row, const struct hf_claimant *
 
 /* The JSON of the event with which an input's unit passes to a lease, or leaves it. NULL: no
  * memory. */
-const char *hf_input_note(struct hf_arena *arena, const struct hf_lease *lease,
-                          const char *reason, int64_t crashes);
+const char *hf_session_input_note(struct hf_arena *arena, const struct hf_lease *lease,
+                                  const char *reason, int64_t crashes);
 
 /* The unit of an input: queued behind the gate `lane` without a lane, so that no claim by queue
  * sees it. `request` has source, source_id, source_run_id, kind and payload. */
-struct hf_input_new {
-    const struct hf_new *request;
+struct hf_session_input_spec {
+    const struct hf_work_spec *request;
     const char *session_id;
     const char *work_id;
 };
-int hf_input_row(struct hf_arena *arena, const struct hf_input_new *input,
-                 const struct hf_caller *who, const struct hf_env *env,
-                 struct hf_row *ret_row, struct hf_err *err);
+int hf_session_input_row(struct hf_arena *arena,
+                         const struct hf_session_input_spec *input,
+                         const struct hf_caller *who, const struct hf_env *env,
+                         struct hf_row *ret_row, struct hf_err *err);
 #define HF_SESSION_QUEUE "session"
 
 /* Records as a session stores them. */

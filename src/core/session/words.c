@@ -13,12 +13,12 @@ const char *hf_relation_word(enum hf_relation relation)
     return (unsigned)relation < HF_RELATION_COUNT ? relations[relation] : NULL;
 }
 
-const char *hf_input_kind_word(enum hf_input_kind kind)
+const char *hf_session_input_kind_word(enum hf_session_input_kind kind)
 {
     return (unsigned)kind < HF_INPUT_KIND_COUNT ? input_kinds[kind] : NULL;
 }
 
-const char *hf_turn_cancel_word(enum hf_turn_cancel answer)
+const char *hf_session_turn_cancel_word(enum hf_session_turn_cancel answer)
 {
     return (unsigned)answer < HF_TURN_CANCEL_COUNT ? turn_cancels[answer] : NULL;
 }
@@ -32,11 +32,11 @@ bool hf_relation_of(const char *word, enum hf_relation *ret_relation)
     return found;
 }
 
-bool hf_input_kind_of(const char *word, enum hf_input_kind *ret_kind)
+bool hf_session_input_kind_of(const char *word, enum hf_session_input_kind *ret_kind)
 {
     unsigned at = 0;
     bool found = hf_word_find(input_kinds, HF_INPUT_KIND_COUNT, word, &at);
     if (found)
-        *ret_kind = (enum hf_input_kind)at;
+        *ret_kind = (enum hf_session_input_kind)at;
     return found;
 }

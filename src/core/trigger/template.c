@@ -1,7 +1,7 @@
 /* See template.h. */
 #include "core/trigger/template.h"
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/err.h"

@@ -1,7 +1,7 @@
 /* See trigger.h. */
 #include "core/trigger/trigger.h"
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/civil.h"
@@ -100,7 +100,7 @@ int hf_subscription_id(const char *tenant, const char *owner_scope, const char *
     return id_text(&digest, "sub:v1:", ret_id);
 }
 
-int hf_occurrence_id(const char *tenant, const struct hf_occurrence_new *occurrence,
+int hf_occurrence_id(const char *tenant, const struct hf_occurrence_spec *occurrence,
                      char ret_id[HF_TRIGGER_ID])
 {
     struct hf_digest digest;
@@ -122,7 +122,7 @@ int hf_delivery_id(const char *occurrence_id, const char *subscription_id,
     return id_text(&digest, "dlv:v1:", ret_id);
 }
 
-int hf_occurrence_hash(const struct hf_occurrence_new *occurrence, uint8_t *ret_hash)
+int hf_occurrence_hash(const struct hf_occurrence_spec *occurrence, uint8_t *ret_hash)
 {
     struct hf_digest digest;
     struct hf_buf payload;
@@ -140,10 +140,10 @@ int hf_occurrence_hash(const struct hf_occurrence_new *occurrence, uint8_t *ret_
 
 /* ---- checks ------------------------------------------------------------------------ */
 
-static struct hf_new unit_of(const struct hf_subscription_new *wanted)
+static struct hf_work_spec unit_of(const struct hf_subscription_spec *wanted)
 {
-    return (struct hf_new){
-        .size = sizeof(struct hf_new),
+    return (struct hf_work_spec){
+        .size = sizeof(struct hf_work_spec),
         .source = HF_SOURCE_CONTROL,
         .source_id = "subscription",
         .source_run_id = "occurrence",
@@ -152,7 +152,7 @@ static struct hf_new unit_of(const struct hf_subscription_new *wanted)
 }
 
 /* A target that is a process declares what becomes of it, as every process does. */
-static int check_process(const struct hf_subscription_new *wanted, struct hf_err *err)
+static int check_process(const struct hf_subscription_spec *wanted, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
     int rc = hf_check_key_opt(wanted->process_kind, max, "process_kind", err);
@@ -180,10 +180,10 @@ int hf_owner_scope_check(const char *scope, struct hf_err *err)
                    "owner_scope must be host, host:BINDING or session:ID");
 }
 
-int hf_subscription_check(const struct hf_subscription_new *wanted, struct hf_err *err)
+int hf_subscription_check(const struct hf_subscription_spec *wanted, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
-    struct hf_new unit = unit_of(wanted);
+    struct hf_work_spec unit = unit_of(wanted);
     int rc = hf_owner_scope_check(wanted->owner_scope, err);
     if (rc == 0)
         rc = hf_check_key(wanted->key, max, "key", err);
@@ -200,10 +200,10 @@ int hf_subscription_check(const struct hf_subscription_new *wanted, struct hf_er
         rc = hf_template_within(wanted->payload_template, "input", err);
     if (rc == 0)
         rc = check_process(wanted, err);
-    return rc ? rc : hf_new_check(&unit, err);
+    return rc ? rc : hf_work_spec_check(&unit, err);
 }
 
-int hf_occurrence_check(const struct hf_occurrence_new *occurrence, struct hf_err *err)
+int hf_occurrence_check(const struct hf_occurrence_spec *occurrence, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
     int rc = hf_check_key(occurrence->source_type, max, "source_type", err);
@@ -226,10 +226,10 @@ int hf_occurrence_check(const struct hf_occurrence_new *occurrence, struct hf_er
 
 /* ---- building ---------------------------------------------------------------------- */
 
-void hf_subscription_build(const struct hf_subscription_new *wanted, hf_ms now,
+void hf_subscription_build(const struct hf_subscription_spec *wanted, hf_ms now,
                            struct hf_subscription *ret_subscription)
 {
-    struct hf_new unit = unit_of(wanted);
+    struct hf_work_spec unit = unit_of(wanted);
     *ret_subscription = (struct hf_subscription){
         .owner_scope = wanted->owner_scope ? wanted->owner_scope : "host",
         .subscription_key = wanted->key,
@@ -259,9 +259,9 @@ void hf_subscription_build(const struct hf_subscription_new *wanted, hf_ms now,
 
 void hf_subscription_unit(const struct hf_subscription *subscription,
                           const char *occurrence_id, const char *payload,
-                          struct hf_new *ret_new)
+                          struct hf_work_spec *ret_new)
 {
-    *ret_new = (struct hf_new){
+    *ret_new = (struct hf_work_spec){
         .size = sizeof(*ret_new),
         .source = HF_SOURCE_CONTROL,
         .source_id = subscription->subscription_id,
@@ -282,7 +282,7 @@ void hf_subscription_unit(const struct hf_subscription *subscription,
 int hf_subscription_wake(struct hf_arena *arena,
                          const struct hf_subscription *subscription,
                          const char *occurrence_id, const char *work_id,
-                         struct hf_new *ret_new, struct hf_err *err)
+                         struct hf_work_spec *ret_new, struct hf_err *err)
 {
     struct hf_buf text;
     struct hf_json json;

@@ -24,23 +24,23 @@ HF_MUST_USE int hf_owner_scope_check(const char *scope, struct hf_err *err);
 HF_MUST_USE int hf_subscription_id(const char *tenant, const char *owner_scope,
                                    const char *key, char ret_id[HF_TRIGGER_ID]);
 HF_MUST_USE int hf_occurrence_id(const char *tenant,
-                                 const struct hf_occurrence_new *occurrence,
+                                 const struct hf_occurrence_spec *occurrence,
                                  char ret_id[HF_TRIGGER_ID]);
 HF_MUST_USE int hf_delivery_id(const char *occurrence_id, const char *subscription_id,
                                char ret_id[HF_TRIGGER_ID]);
 
 /* Input checks: keys, template, and the unit of the target. */
-HF_MUST_USE int hf_subscription_check(const struct hf_subscription_new *wanted,
+HF_MUST_USE int hf_subscription_check(const struct hf_subscription_spec *wanted,
                                       struct hf_err *err);
-HF_MUST_USE int hf_occurrence_check(const struct hf_occurrence_new *occurrence,
+HF_MUST_USE int hf_occurrence_check(const struct hf_occurrence_spec *occurrence,
                                     struct hf_err *err);
 /* What makes two emissions of one key the same; SHA-256. */
-HF_MUST_USE int hf_occurrence_hash(const struct hf_occurrence_new *occurrence,
+HF_MUST_USE int hf_occurrence_hash(const struct hf_occurrence_spec *occurrence,
                                    uint8_t *ret_hash);
 
 /* The subscription that a request asks for: enabled, revision 1, without id, tenant,
  * incarnation and registrant. Texts are borrowed. */
-void hf_subscription_build(const struct hf_subscription_new *wanted, hf_ms now,
+void hf_subscription_build(const struct hf_subscription_spec *wanted, hf_ms now,
                            struct hf_subscription *ret_subscription);
 
 /* Whether both define the same. */
@@ -51,11 +51,11 @@ bool hf_subscription_same(const struct hf_subscription *a,
  * is the filled template. Texts are borrowed or come from the arena. */
 void hf_subscription_unit(const struct hf_subscription *subscription,
                           const char *occurrence_id, const char *payload,
-                          struct hf_new *ret_new);
+                          struct hf_work_spec *ret_new);
 HF_MUST_USE int hf_subscription_wake(struct hf_arena *arena,
                                      const struct hf_subscription *subscription,
                                      const char *occurrence_id, const char *work_id,
-                                     struct hf_new *ret_new, struct hf_err *err);
+                                     struct hf_work_spec *ret_new, struct hf_err *err);
 
 /* The subscription as JSON, in the arena; NULL: no memory. */
 const char *hf_subscription_json(struct hf_arena *arena,

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "core/turn/machine.h"
@@ -47,7 +47,7 @@ bool hf_move_grace_used(const struct hf_move *move)
 
 bool hf_move_limit_reached(const struct hf_move *move)
 {
-    return hf_limit_reached(move->turn, move->next.iteration);
+    return hf_turn_limit_reached(move->turn, move->next.iteration);
 }
 
 void *hf_move_take(struct hf_move *move, size_t bytes)
@@ -147,7 +147,7 @@ static int check_driver(const struct hf_move *move, const struct hf_driver_state
                         struct hf_err *err)
 {
     const char *id = move->turn->setup->config.protocol->ops->id;
-    if (driver && !hf_span_same(hf_span_of(driver->owner), hf_span_of(id)))
+    if (driver && !hf_turn_span_same(hf_turn_span_of(driver->owner), hf_turn_span_of(id)))
         return hf_fail(err, HF_EPROTOCOL, "driver", "a driver state of %s under %s",
                        driver->owner ? driver->owner : "no protocol", id);
     return 0;
@@ -213,7 +213,7 @@ int hf_act_start_llm(struct hf_move *move, bool use_tools,
     memcpy(built.prompt_hash, face->prompt_hash, sizeof(built.prompt_hash));
     memcpy(built.tools_hash, face->tools_hash, sizeof(built.tools_hash));
     memcpy(built.options_hash, setup->options_hash, sizeof(built.options_hash));
-    rc = hf_copy(move->arena, &hf_s_request, HF_COPY_STRICT, &built, request, err);
+    rc = hf_value_copy(move->arena, &hf_s_request, HF_COPY_STRICT, &built, request, err);
     if (rc == 0)
         rc = announce_request(move, request, err);
     if (rc)
@@ -262,7 +262,7 @@ static int own_outcome(struct hf_move *move, const struct hf_outcome *outcome,
     struct hf_outcome *own = hf_arena_new(move->arena, struct hf_outcome);
     int rc = own ? hf_outcome_check(outcome, err) : hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0)
-        rc = hf_copy(move->arena, &hf_s_outcome, HF_COPY_STRICT, outcome, own, err);
+        rc = hf_value_copy(move->arena, &hf_s_outcome, HF_COPY_STRICT, outcome, own, err);
     *ret_own = own;
     return rc;
 }
@@ -303,9 +303,10 @@ int hf_act_finish(struct hf_move *move, const struct hf_outcome *outcome,
 static const char *batch_id(struct hf_move *move, const struct hf_tool_call *before,
                             size_t count, const char *given)
 {
-    bool fine = hf_is_call_id(given);
+    bool fine = hf_turn_is_call_id(given);
     for (size_t i = 0; fine && i < count; i++)
-        fine = !hf_span_same(hf_span_of(before[i].call_id), hf_span_of(given));
+        fine = !hf_turn_span_same(hf_turn_span_of(before[i].call_id),
+                                  hf_turn_span_of(given));
     return fine ? given : hf_move_call_id(move);
 }
 
@@ -328,7 +329,8 @@ static int own_call(struct hf_move *move, struct hf_tool_call *own, size_t i,
         result.tool = call.tool;
         call.result = &result;
     }
-    int rc = hf_copy(move->arena, &hf_s_tool_call, HF_COPY_STRICT, &call, &own[i], err);
+    int rc = hf_value_copy(move->arena, &hf_s_tool_call, HF_COPY_STRICT, &call, &own[i],
+                           err);
     if (rc == 0 && call.answered)
         rc = hf_result_check(own[i].result, err);
     if (rc == 0 && !call.answered)
@@ -384,6 +386,6 @@ int hf_act_start_tools(struct hf_move *move, const struct hf_tool_call *calls,
     hf_move_enter(move, HF_TURN_WAITING_TOOLS, open);
     move->next.wait.calls = own;
     move->next.wait.call_count = count;
-    move->settle = !open;
+    move->tools_due = !open;
     return 0;
 }

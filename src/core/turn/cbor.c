@@ -66,7 +66,7 @@ static void put_member(struct hf_buf *out, const struct hf_member *member,
     case HF_M_ENUM:
     case HF_M_U64: put_head(out, UNSIGNED, hf_member_number(member, from)); break;
     case HF_M_I64: put_i64(out, (int64_t)hf_member_number(member, from)); break;
-    case HF_M_TEXT: put_span(out, hf_span_of(hf_member_text(member, from))); break;
+    case HF_M_TEXT: put_span(out, hf_turn_span_of(hf_member_text(member, from))); break;
     case HF_M_SPAN:
     case HF_M_JSON: put_span(out, hf_member_span(member, from)); break;
     case HF_M_HASH:

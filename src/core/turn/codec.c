@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/sized.h"
@@ -31,17 +31,17 @@ struct hf_arena *hf_decoded_arena(struct hf_decoded *owner)
 static int take_in(const struct hf_turn_codec *codec, struct hf_arena *arena,
                    const void *value, void *ret_copy, struct hf_err *err)
 {
-    int rc = hf_copy(arena, codec->schema, codec->mode, value, ret_copy, err);
+    int rc = hf_value_copy(arena, codec->schema, codec->mode, value, ret_copy, err);
     return rc == 0 && codec->check ? codec->check(ret_copy, err) : rc;
 }
 
 static int write_text(const struct hf_turn_codec *codec, struct hf_arena *scratch,
                       const void *value, struct hf_buf *out, struct hf_err *err)
 {
-    struct hf_json_out json = { .scratch = scratch };
+    struct hf_turn_json_out json = { .scratch = scratch };
     hf_json_begin(&json.json, out);
     hf_json_object(&json.json);
-    hf_json_members(&json, codec->schema, value);
+    hf_turn_json_members(&json, codec->schema, value);
     hf_json_end(&json.json);
     if (json.unfit)
         return hf_fail(err, HF_EINVAL, json.unfit->name, "%s is over the largest integer",
@@ -94,7 +94,7 @@ static int read_text(const struct hf_turn_codec *codec, struct hf_decoded *owner
     size_t size = codec->schema->size;
     void *said = hf_arena_take(&scratch, size);
     void *value = hf_arena_take(&owner->arena, size);
-    int rc = said && value ? hf_json_take(&scratch, codec->schema, json, said, err)
+    int rc = said && value ? hf_turn_json_take(&scratch, codec->schema, json, said, err)
                            : hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0)
         rc = take_in(codec, &owner->arena, said, value, err);

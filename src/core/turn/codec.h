@@ -9,8 +9,8 @@
 /* How a value of one kind is taken in. */
 struct hf_turn_codec {
     const struct hf_schema *schema;
-    enum hf_copy_mode mode; /* STRICT, or REPAIR for what a model said */
-    bool sized;             /* the struct begins with its size */
+    enum hf_value_copy_mode mode; /* STRICT, or REPAIR for what a model said */
+    bool sized;                   /* the struct begins with its size */
     /* What the tables cannot say; NULL: nothing. */
     int (*check)(const void *value, struct hf_err *err);
 };

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "core/turn/machine.h"
 
-bool hf_delivery_empty(const struct hf_turn_delivery *delivery)
+bool hf_turn_delivery_empty(const struct hf_turn_delivery *delivery)
 {
     return !delivery || (delivery->committed_count == 0 && delivery->message_count == 0 &&
                          delivery->transient_count == 0 && delivery->cause_count == 0);

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -68,13 +68,13 @@ static void put_leaf(struct hf_buf *out, const struct hf_member *member, const v
         hf_buf_text(out, hf_member_number(member, from) ? "true" : "false");
         break;
     case HF_M_ENUM:
-        hf_buf_text(out,
-                    hf_word(member->words, (uint32_t)hf_member_number(member, from)));
+        hf_buf_text(
+            out, hf_turn_word(member->words, (uint32_t)hf_member_number(member, from)));
         break;
     case HF_M_U32:
     case HF_M_U64:
     case HF_M_I64: hf_buf_i64(out, (int64_t)hf_member_number(member, from)); break;
-    case HF_M_TEXT: put_text(out, hf_span_of(hf_member_text(member, from))); break;
+    case HF_M_TEXT: put_text(out, hf_turn_span_of(hf_member_text(member, from))); break;
     case HF_M_SPAN:
     case HF_M_JSON: put_text(out, hf_member_span(member, from)); break;
     case HF_M_HASH: hf_buf_hex(out, (const char *)from + member->offset, 32); break;

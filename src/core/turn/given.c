@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include <holdfast/bounds.h>
 #include <holdfast/code.h>
-#include <holdfast/limits.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -25,7 +25,7 @@ static bool has_name(struct hf_span object, struct hf_span name)
     if (object.len == 0 || !hf_walk_enter(&walk, '{'))
         return false;
     while (hf_walk_more(&walk)) {
-        if (hf_span_same(hf_walk_key(&walk), name))
+        if (hf_turn_span_same(hf_walk_key(&walk), name))
             return true;
         (void)hf_walk_value(&walk); /* only names matter */
     }
@@ -43,7 +43,7 @@ static int check_names(struct hf_span object, struct hf_span other, const char *
         struct hf_span raw = hf_walk_key(&walk);
         const char *name = (const char *)raw.at + 1;
         int shown = raw.len < 64 ? (int)raw.len - 2 : 62;
-        if (!hf_is_word(name, raw.len - 2) || raw.len - 2 > (size_t)HF_MAX_KEY_BYTES)
+        if (!hf_text_is_word(name, raw.len - 2) || raw.len - 2 > (size_t)HF_MAX_KEY_BYTES)
             return hf_fail(
                 err, HF_EINVAL, field,
                 "'%.*s' is not a name: use letters, digits and _, at most %lld bytes",

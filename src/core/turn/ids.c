@@ -68,7 +68,7 @@ const char *hf_move_call_id(struct hf_move *move)
     return id;
 }
 
-bool hf_is_call_id(const char *id)
+bool hf_turn_is_call_id(const char *id)
 {
     if (!id || id[0] != 'c' || strlen(id) != ID_CHARS)
         return false;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"
@@ -204,7 +204,8 @@ static int check_driver(const struct hf_save_head *top, const struct hf_turn_bod
 {
     const struct hf_driver_state *driver = now->wait.request ? now->wait.request->driver
                                                              : now->wait.driver;
-    if (driver && !hf_span_same(hf_span_of(driver->owner), hf_span_of(top->protocol)))
+    if (driver && !hf_turn_span_same(hf_turn_span_of(driver->owner),
+                                     hf_turn_span_of(top->protocol)))
         return corrupt(err, "driver", "a driver state of another protocol");
     return 0;
 }

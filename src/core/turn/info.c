@@ -1,7 +1,7 @@
 /* What a host makes before a turn and what it can see of one: surfaces, setups, records. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"
@@ -35,8 +35,8 @@ static int add_name(struct hf_arena *arena, struct hf_span tool, struct hf_buf *
     return 0;
 }
 
-int hf_tool_names(struct hf_arena *arena, struct hf_span tools, struct hf_span *ret_names,
-                  struct hf_err *err)
+int hf_turn_tool_names(struct hf_arena *arena, struct hf_span tools,
+                       struct hf_span *ret_names, struct hf_err *err)
 {
     struct hf_walk walk;
     struct hf_buf names;
@@ -70,7 +70,7 @@ static int fill_face(struct hf_arena *arena, struct hf_span prompt, struct hf_sp
         return hf_fail(err, HF_EINVAL, "prompt", "the prompt is not clean UTF-8");
     int rc = tools.len ? hf_json_check(tools, max, "tools", err) : 0;
     if (rc == 0)
-        rc = hf_tool_names(arena, tools, &ret_face->names, err);
+        rc = hf_turn_tool_names(arena, tools, &ret_face->names, err);
     if (rc)
         return rc;
     char *prompt_copy = hf_arena_copy(arena, prompt.at, prompt.len);
@@ -355,7 +355,7 @@ void hf_bytes_free(struct hf_bytes *bytes)
 
 const char *hf_turn_state_name(enum hf_turn_state state)
 {
-    return hf_word(&hf_w_states, state);
+    return hf_turn_word(&hf_w_states, state);
 }
 
 bool hf_effect_takes_response(enum hf_effect_kind kind)
@@ -367,15 +367,15 @@ bool hf_effect_takes_response(enum hf_effect_kind kind)
 
 const char *hf_effect_name(enum hf_effect_kind kind)
 {
-    return hf_word(&hf_w_effects, kind);
+    return hf_turn_word(&hf_w_effects, kind);
 }
 
 const char *hf_outcome_name(enum hf_outcome_kind kind)
 {
-    return hf_word(&hf_w_outcomes, kind);
+    return hf_turn_word(&hf_w_outcomes, kind);
 }
 
 const char *hf_role_name(enum hf_role role)
 {
-    return hf_word(&hf_w_roles, role);
+    return hf_turn_word(&hf_w_roles, role);
 }

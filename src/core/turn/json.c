@@ -5,18 +5,20 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"
 
-void hf_json_put_span(struct hf_json_out *out, const char *key, struct hf_span text)
+void hf_turn_json_put_span(struct hf_turn_json_out *out, const char *key,
+                           struct hf_span text)
 {
     hf_json_key(&out->json, key);
     hf_json_strn(&out->json, text.at ? text.at : "", text.len);
 }
 
-void hf_json_put_json(struct hf_json_out *out, const char *key, struct hf_span json)
+void hf_turn_json_put_json(struct hf_turn_json_out *out, const char *key,
+                           struct hf_span json)
 {
     char *copy = hf_arena_copy(out->scratch, json.at, json.len);
     if (!copy)
@@ -24,27 +26,28 @@ void hf_json_put_json(struct hf_json_out *out, const char *key, struct hf_span j
     hf_json_put_raw(&out->json, key, copy);
 }
 
-void hf_json_put_hash(struct hf_json_out *out, const char *key, const uint8_t hash[32])
+void hf_turn_json_put_hash(struct hf_turn_json_out *out, const char *key,
+                           const uint8_t hash[32])
 {
     char hex[65];
     hf_hex(hash, 32, hex);
     hf_json_put_str(&out->json, key, hex);
 }
 
-static void put_list(struct hf_json_out *out, const struct hf_member *member,
+static void put_list(struct hf_turn_json_out *out, const struct hf_member *member,
                      const void *from)
 {
     hf_json_key(&out->json, member->name);
     hf_json_array(&out->json);
     for (size_t i = 0; i < hf_member_count(member, from); i++) {
         hf_json_object(&out->json);
-        hf_json_members(out, member->of, hf_member_item(member, from, i));
+        hf_turn_json_members(out, member->of, hf_member_item(member, from, i));
         hf_json_end(&out->json);
     }
     hf_json_end(&out->json);
 }
 
-static void put_member(struct hf_json_out *out, const struct hf_member *member,
+static void put_member(struct hf_turn_json_out *out, const struct hf_member *member,
                        const void *from)
 {
     const char *at = (const char *)from + member->offset;
@@ -53,7 +56,7 @@ static void put_member(struct hf_json_out *out, const struct hf_member *member,
     case HF_M_BOOL: hf_json_put_bool(&out->json, member->name, true); break;
     case HF_M_ENUM:
         word = (uint32_t)hf_member_number(member, from);
-        hf_json_put_str(&out->json, member->name, hf_word(member->words, word));
+        hf_json_put_str(&out->json, member->name, hf_turn_word(member->words, word));
         break;
     case HF_M_U32:
     case HF_M_U64:
@@ -67,23 +70,24 @@ static void put_member(struct hf_json_out *out, const struct hf_member *member,
         hf_json_put_str(&out->json, member->name, hf_member_text(member, from));
         break;
     case HF_M_SPAN:
-        hf_json_put_span(out, member->name, hf_member_span(member, from));
+        hf_turn_json_put_span(out, member->name, hf_member_span(member, from));
         break;
     case HF_M_JSON:
-        hf_json_put_json(out, member->name, hf_member_span(member, from));
+        hf_turn_json_put_json(out, member->name, hf_member_span(member, from));
         break;
-    case HF_M_HASH: hf_json_put_hash(out, member->name, (const uint8_t *)at); break;
-    case HF_M_STRUCT: hf_json_put_struct(out, member->name, member->of, at); break;
+    case HF_M_HASH: hf_turn_json_put_hash(out, member->name, (const uint8_t *)at); break;
+    case HF_M_STRUCT: hf_turn_json_put_struct(out, member->name, member->of, at); break;
     case HF_M_REF:
-        hf_json_put_struct(out, member->name, member->of, hf_member_ptr(member, from));
+        hf_turn_json_put_struct(out, member->name, member->of,
+                                hf_member_ptr(member, from));
         break;
     case HF_M_LIST:
     case HF_M_REFS: put_list(out, member, from); break;
     }
 }
 
-void hf_json_members(struct hf_json_out *out, const struct hf_schema *schema,
-                     const void *from)
+void hf_turn_json_members(struct hf_turn_json_out *out, const struct hf_schema *schema,
+                          const void *from)
 {
     for (size_t i = 0; i < schema->count; i++) {
         const struct hf_member *member = &schema->members[i];
@@ -93,14 +97,14 @@ void hf_json_members(struct hf_json_out *out, const struct hf_schema *schema,
     }
 }
 
-void hf_json_put_struct(struct hf_json_out *out, const char *key,
-                        const struct hf_schema *schema, const void *from)
+void hf_turn_json_put_struct(struct hf_turn_json_out *out, const char *key,
+                             const struct hf_schema *schema, const void *from)
 {
     if (!from)
         return;
     hf_json_key(&out->json, key);
     hf_json_object(&out->json);
-    hf_json_members(out, schema, from);
+    hf_turn_json_members(out, schema, from);
     hf_json_end(&out->json);
 }
 
@@ -205,8 +209,8 @@ static int read_list(struct hf_arena *arena, const struct hf_member *member,
     if (!items)
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; hf_walk_more(&walk); i++) {
-        int rc = hf_json_take(arena, member->of, hf_walk_value(&walk),
-                              items + i * member->of->size, err);
+        int rc = hf_turn_json_take(arena, member->of, hf_walk_value(&walk),
+                                   items + i * member->of->size, err);
         if (rc)
             return rc;
     }
@@ -221,7 +225,7 @@ static int read_ref(struct hf_arena *arena, const struct hf_member *member,
     void *inner = hf_arena_take(arena, member->of->size);
     if (!inner)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_json_take(arena, member->of, raw, inner, err);
+    int rc = hf_turn_json_take(arena, member->of, raw, inner, err);
     if (rc == 0)
         memcpy((char *)to + member->offset, &inner, sizeof(inner));
     return rc;
@@ -246,7 +250,8 @@ static int read_member(struct hf_arena *arena, const struct hf_member *member,
     case HF_M_JSON: return read_text(arena, member, raw, to, err);
     case HF_M_HASH: return read_hash(member, raw, to, err);
     case HF_M_STRUCT:
-        return hf_json_take(arena, member->of, raw, (char *)to + member->offset, err);
+        return hf_turn_json_take(arena, member->of, raw, (char *)to + member->offset,
+                                 err);
     case HF_M_REF: return read_ref(arena, member, raw, to, err);
     case HF_M_LIST: return read_list(arena, member, raw, to, err);
     case HF_M_REFS: break;
@@ -265,8 +270,8 @@ static int unknown_member(struct hf_err *err, const struct hf_schema *schema,
     return hf_fail(err, HF_EINVAL, name, "%s has no member %s", schema->name, name);
 }
 
-int hf_json_take(struct hf_arena *arena, const struct hf_schema *schema,
-                 struct hf_span text, void *ret_to, struct hf_err *err)
+int hf_turn_json_take(struct hf_arena *arena, const struct hf_schema *schema,
+                      struct hf_span text, void *ret_to, struct hf_err *err)
 {
     struct hf_walk walk;
     hf_walk_begin(&walk, text);

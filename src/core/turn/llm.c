@@ -86,7 +86,7 @@ int hf_turn_overflowed(struct hf_move *move, const struct hf_usage *usage,
     struct hf_usage sum;
     struct hf_err why = { 0 };
     hf_assert(try_usage(&move->next.usage, usage, &sum, &why) == HF_EOVERFLOW);
-    struct hf_span text = hf_span_of(why.message);
+    struct hf_span text = hf_turn_span_of(why.message);
     struct hf_emit emit = { .name = "token_usage_accounting",
                             .code = "token_usage_overflow",
                             .text = text };
@@ -165,8 +165,8 @@ static void drop_attachments(const struct hf_part *made, size_t count)
 int hf_turn_take_error(struct hf_move *move, const struct hf_llm_error *error,
                        const void **ret_error, struct hf_err *err)
 {
-    int rc = hf_copy_ref(move->arena, &hf_s_llm_error, HF_COPY_REPAIR, error, ret_error,
-                         err);
+    int rc = hf_value_copy_ref(move->arena, &hf_s_llm_error, HF_COPY_REPAIR, error,
+                               ret_error, err);
     const struct hf_llm_error *copy = *ret_error;
     if (rc == 0)
         drop_attachments(copy->parts, copy->part_count);
@@ -179,8 +179,8 @@ int hf_turn_take_response(struct hf_move *move, const struct hf_llm_response *re
     struct hf_llm_response *copy = hf_arena_new(move->arena, struct hf_llm_response);
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_copy(move->arena, &hf_s_llm_response, HF_COPY_REPAIR, response, copy,
-                     err);
+    int rc = hf_value_copy(move->arena, &hf_s_llm_response, HF_COPY_REPAIR, response,
+                           copy, err);
     if (rc)
         return rc;
     drop_attachments(copy->parts, copy->part_count);
@@ -228,7 +228,7 @@ static int show_text(struct hf_move *move, const struct hf_llm_response *respons
 int hf_turn_bad_end(struct hf_move *move, const struct hf_llm_response *response,
                     enum hf_outcome_kind kind, struct hf_err *err)
 {
-    const char *reason = hf_word(&hf_w_reasons, response->reason);
+    const char *reason = hf_turn_word(&hf_w_reasons, response->reason);
     int rc = hf_move_account(move, &response->usage, err);
     if (rc == 0)
         rc = hf_move_log(move, HF_LOG_LLM_DEBUG, response->raw, err);
@@ -241,9 +241,9 @@ int hf_turn_bad_end(struct hf_move *move, const struct hf_llm_response *response
 
     struct hf_emit emit = { .name = "llm_provider",
                             .code = reason,
-                            .text = hf_span_of(reason) };
+                            .text = hf_turn_span_of(reason) };
     rc = hf_move_error(move, &emit, err);
-    return rc ? rc : hf_move_end_kind(move, kind, hf_span_of(reason), err);
+    return rc ? rc : hf_move_end_kind(move, kind, hf_turn_span_of(reason), err);
 }
 
 int hf_turn_end_empty(struct hf_move *move, struct hf_err *err)
@@ -315,7 +315,8 @@ int hf_turn_retry(struct hf_move *move, const struct hf_llm_error *error,
     if (rc == 0 && error->text_streamed)
         rc = hf_act_emit(move, &reset, err);
     if (rc == 0)
-        rc = hf_copy_ref(move->arena, &hf_s_request, HF_COPY_TRUST, request, &copy, err);
+        rc = hf_value_copy_ref(move->arena, &hf_s_request, HF_COPY_TRUST, request, &copy,
+                               err);
     if (rc)
         return rc;
     hf_move_enter(move, HF_TURN_WAITING_SLEEP, true);
@@ -338,7 +339,7 @@ static int keep_partial(struct hf_move *move, const struct hf_llm_error *error,
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; i < error->part_count; i++) {
         struct hf_span text = visible(move, &error->parts[i]);
-        if (!hf_span_blank(text))
+        if (!hf_turn_span_blank(text))
             parts[count++] = (struct hf_part){ .kind = HF_PART_PROSE, .content = text };
     }
     return count > 0 ? hf_move_answer(move, parts, count, NULL, ret_message, err) : 0;
@@ -366,7 +367,7 @@ int hf_turn_call_failed(struct hf_move *move, const struct hf_llm_error *error,
                             .position = error->position,
                             .request_id = error->request_id };
     if (error->kind != HF_LLM_UNKNOWN)
-        emit.failure = hf_word(&hf_w_llm_failures, error->kind);
+        emit.failure = hf_turn_word(&hf_w_llm_failures, error->kind);
     int rc = close_failure(move, error, &outcome.message, err);
     if (rc == 0)
         rc = hf_move_error(move, &emit, err);

@@ -128,9 +128,9 @@ struct hf_move {
     struct hf_turn_body next;
     struct hf_arena *arena;
     bool flipped;
-    bool ended;  /* a start or finish was seen */
-    bool dirty;  /* a PROGRESS is due */
-    bool settle; /* a batch was born answered: tools_done is due */
+    bool ended;     /* a start or finish was seen */
+    bool dirty;     /* a PROGRESS is due */
+    bool tools_due; /* a batch was born answered */
     struct hf_tool_call
         *made; /* what hf_move_calls handed out last: in the arena already */
     size_t made_count;
@@ -202,7 +202,7 @@ HF_MUST_USE int hf_move_error(struct hf_move *move, const struct hf_emit *emit,
 HF_MUST_USE int hf_move_log(struct hf_move *move, enum hf_log_kind kind,
                             struct hf_span text, struct hf_err *err);
 HF_MUST_USE int hf_move_flush(struct hf_move *move, struct hf_err *err);
-HF_MUST_USE int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
+HF_MUST_USE int hf_move_append(struct hf_move *move, enum hf_value_copy_mode mode,
                                const struct hf_record *record, struct hf_err *err);
 /* Appends a record all of which lies in the turn's `keep` already. A step is then the last. */
 HF_MUST_USE int hf_move_adopt(struct hf_move *move, struct hf_record *record,
@@ -254,10 +254,10 @@ HF_MUST_USE int hf_move_exec_done(struct hf_move *move,
 const char *hf_join_id(struct hf_arena *arena, const char *a, uint64_t number,
                        const char *b);
 /* Whether it has the form of hf_move_call_id. */
-bool hf_is_call_id(const char *id);
+bool hf_turn_is_call_id(const char *id);
 /* Grace: core/turn/move.c. */
 HF_MUST_USE int hf_move_give_grace(struct hf_move *move, struct hf_err *err);
-bool hf_limit_reached(const struct hf_turn *turn, uint64_t iteration);
+bool hf_turn_limit_reached(const struct hf_turn *turn, uint64_t iteration);
 
 /* Parts of the rules that have files of their own. */
 HF_MUST_USE int hf_turn_take_response(struct hf_move *move,
@@ -295,7 +295,7 @@ HF_MUST_USE int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err);
 HF_MUST_USE int hf_turn_deliver(struct hf_move *move,
                                 const struct hf_turn_delivery *delivery,
                                 struct hf_err *err);
-bool hf_delivery_empty(const struct hf_turn_delivery *delivery);
+bool hf_turn_delivery_empty(const struct hf_turn_delivery *delivery);
 
 /* A handle without records, for hf_turn_new and hf_turn_restore; the ids may be NULL. */
 HF_MUST_USE int hf_turn_alloc(const struct hf_setup *setup, const char *session_id,
@@ -311,8 +311,8 @@ HF_MUST_USE int hf_body_take_last_step(struct hf_turn_body *body,
                                        const struct hf_base *base, struct hf_err *err);
 HF_MUST_USE int hf_turn_room_for_own(struct hf_turn *turn, size_t count);
 /* Names of the tools, comma-separated; the text must be a JSON array of objects. */
-HF_MUST_USE int hf_tool_names(struct hf_arena *arena, struct hf_span tools,
-                              struct hf_span *ret_names, struct hf_err *err);
+HF_MUST_USE int hf_turn_tool_names(struct hf_arena *arena, struct hf_span tools,
+                                   struct hf_span *ret_names, struct hf_err *err);
 HF_MUST_USE int hf_record_check(const struct hf_record *record, struct hf_err *err);
 /* Likewise of an outcome: a message in it is an assistant's. */
 HF_MUST_USE int hf_outcome_check(const struct hf_outcome *outcome, struct hf_err *err);

@@ -32,7 +32,7 @@ void hf_move_begin_in_place(struct hf_move *move, struct hf_turn *turn)
     move->seen = (struct hf_pin){ 0 };
     move->next = turn->now;
     move->arena = &turn->step[turn->live];
-    move->flipped = move->ended = move->dirty = move->settle = false;
+    move->flipped = move->ended = move->dirty = move->tools_due = false;
     move->made = NULL;
     move->made_count = 0;
     move->ending = NULL;
@@ -135,11 +135,11 @@ int hf_move_emit(struct hf_move *move, const struct hf_emit *emit, struct hf_err
         move, &(struct hf_queued){ .kind = HF_EFFECT_EMIT, .emit = copy }, err);
 }
 
-static int queue_emit(struct hf_move *move, enum hf_copy_mode mode,
+static int queue_emit(struct hf_move *move, enum hf_value_copy_mode mode,
                       const struct hf_emit *emit, struct hf_err *err)
 {
     struct hf_emit copy;
-    int rc = hf_copy(move->arena, &hf_s_emit, mode, emit, &copy, err);
+    int rc = hf_value_copy(move->arena, &hf_s_emit, mode, emit, &copy, err);
     return rc ? rc : hf_move_emit(move, &copy, err);
 }
 
@@ -160,7 +160,7 @@ int hf_move_log(struct hf_move *move, enum hf_log_kind kind, struct hf_span text
                            .effect_id = move->turn->now.wait.id,
                            .text = text };
     const void *copy = NULL;
-    int rc = hf_copy_ref(move->arena, &hf_s_log, HF_COPY_TRUST, &line, &copy, err);
+    int rc = hf_value_copy_ref(move->arena, &hf_s_log, HF_COPY_TRUST, &line, &copy, err);
     if (rc)
         return rc;
     return hf_move_queue(move, &(struct hf_queued){ .kind = HF_EFFECT_LOG, .log = copy },
@@ -202,7 +202,7 @@ int hf_turn_room_for_own(struct hf_turn *turn, size_t count)
 }
 
 /* A record may lie past the committed count for a while: it does not count until then. */
-int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
+int hf_move_append(struct hf_move *move, enum hf_value_copy_mode mode,
                    const struct hf_record *record, struct hf_err *err)
 {
     struct hf_turn *turn = move->turn;
@@ -212,7 +212,7 @@ int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
     struct hf_record *copy = hf_arena_dup(&turn->keep, record, sizeof(*record));
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
-    rc = hf_copy(&turn->keep, &hf_s_record, mode, copy, copy, err);
+    rc = hf_value_copy(&turn->keep, &hf_s_record, mode, copy, copy, err);
     return rc ? rc : hf_move_adopt(move, copy, err);
 }
 
@@ -254,7 +254,8 @@ int hf_move_add_cause(struct hf_move *move, const struct hf_cause *cause,
 {
     struct hf_turn_body *next = &move->next;
     for (size_t i = 0; i < next->cause_count; i++)
-        if (hf_span_same(hf_span_of(next->causes[i]->id), hf_span_of(cause->id)))
+        if (hf_turn_span_same(hf_turn_span_of(next->causes[i]->id),
+                              hf_turn_span_of(cause->id)))
             return 0;
 
     struct hf_arena *stay = &move->turn->stay;
@@ -263,7 +264,7 @@ int hf_move_add_cause(struct hf_move *move, const struct hf_cause *cause,
     const void *copy = NULL;
     if (!causes)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_copy_ref(stay, &hf_s_cause, HF_COPY_STRICT, cause, &copy, err);
+    int rc = hf_value_copy_ref(stay, &hf_s_cause, HF_COPY_STRICT, cause, &copy, err);
     if (rc)
         return rc;
     if (next->cause_count > 0)
@@ -323,8 +324,8 @@ int hf_move_end(struct hf_move *move, const struct hf_outcome *outcome,
     struct hf_outcome whole = *outcome;
     int rc = hf_move_complete(move, &whole, err);
     if (rc == 0)
-        rc = hf_copy_ref(&move->turn->stay, &hf_s_outcome, HF_COPY_TRUST, &whole, &copy,
-                         err);
+        rc = hf_value_copy_ref(&move->turn->stay, &hf_s_outcome, HF_COPY_TRUST, &whole,
+                               &copy, err);
     if (rc == 0)
         rc = hf_move_flush(move, err);
     if (rc)
@@ -363,7 +364,7 @@ int hf_move_end_cancelled(struct hf_move *move, const struct hf_message *message
     return hf_move_end(move, &outcome, err);
 }
 
-bool hf_limit_reached(const struct hf_turn *turn, uint64_t iteration)
+bool hf_turn_limit_reached(const struct hf_turn *turn, uint64_t iteration)
 {
     int64_t budget = turn->setup->config.turn_budget;
     return budget != HF_UNBOUNDED && iteration - turn->now.run_offset >= (uint64_t)budget;
@@ -371,14 +372,15 @@ bool hf_limit_reached(const struct hf_turn *turn, uint64_t iteration)
 
 int hf_move_give_grace(struct hf_move *move, struct hf_err *err)
 {
-    if (move->next.grace || !hf_limit_reached(move->turn, move->next.iteration))
+    if (move->next.grace || !hf_turn_limit_reached(move->turn, move->next.iteration))
         return 0;
     const char *id = hf_join_id(move->arena, move->turn->turn_id, move->next.iteration,
                                 "limit");
     if (!id)
         return hf_fail_plain(err, HF_ENOMEM);
     struct hf_part part = { .kind = HF_PART_TEXT,
-                            .content = hf_span_of(move->turn->setup->config.limit_text) };
+                            .content = hf_turn_span_of(
+                                move->turn->setup->config.limit_text) };
     struct hf_message message = {
         .id = id, .role = HF_ROLE_SYSTEM, .parts = &part, .part_count = 1
     };
@@ -423,12 +425,12 @@ static int tools_done_once(struct hf_move *move, struct hf_err *err)
 
 /* A batch that was born answered goes straight on. A protocol that answers every such
  * batch with another one would never end: that is its fault, not a state. */
-static int settle(struct hf_move *move, int rc, struct hf_err *err)
+static int complete(struct hf_move *move, int rc, struct hf_err *err)
 {
-    for (int i = 0; rc == 0 && move->settle; i++) {
+    for (int i = 0; rc == 0 && move->tools_due; i++) {
         if (i == 100)
             return hf_fail(err, HF_EPROTOCOL, NULL, "the protocol answers without end");
-        move->settle = false;
+        move->tools_due = false;
         rc = tools_done_once(move, err);
     }
     return rc;
@@ -441,7 +443,7 @@ int hf_move_prepare(struct hf_move *move, struct hf_err *err)
     if (move->next.reported < move->turn->base.count + move->next.own_count)
         move->dirty = true;
     int rc = check_ended(move, protocol->ops->prepare(protocol, move, err), err);
-    return settle(move, rc, err);
+    return complete(move, rc, err);
 }
 
 int hf_move_llm_done(struct hf_move *move, const struct hf_llm_response *response,
@@ -450,12 +452,12 @@ int hf_move_llm_done(struct hf_move *move, const struct hf_llm_response *respons
     const struct hf_protocol *protocol = move->turn->setup->config.protocol;
     const struct hf_driver_state *driver = move->turn->now.wait.request->driver;
     int rc = protocol->ops->llm_done(protocol, move, response, driver, err);
-    return settle(move, check_ended(move, rc, err), err);
+    return complete(move, check_ended(move, rc, err), err);
 }
 
 int hf_move_tools_done(struct hf_move *move, struct hf_err *err)
 {
-    return settle(move, tools_done_once(move, err), err);
+    return complete(move, tools_done_once(move, err), err);
 }
 
 int hf_move_exec_done(struct hf_move *move, const struct hf_exec_result *result,
@@ -467,7 +469,7 @@ int hf_move_exec_done(struct hf_move *move, const struct hf_exec_result *result,
         return hf_fail(err, HF_EPROTOCOL, NULL, "the protocol %s runs no code",
                        protocol->ops->id);
     int rc = protocol->ops->exec_done(protocol, move, result, driver, err);
-    return settle(move, check_ended(move, rc, err), err);
+    return complete(move, check_ended(move, rc, err), err);
 }
 
 /* Acts that are only emits live here, next to the queue. */

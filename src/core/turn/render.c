@@ -5,7 +5,7 @@
  * is rendered is a new version. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "core/turn/code/render.h"
@@ -109,7 +109,8 @@ static int prefixed(struct hf_render *render, const char *prefix, struct hf_span
 static bool same_route(const struct hf_render *render, const struct hf_part *part)
 {
     return part->route && render->request->route &&
-           hf_span_same(hf_span_of(part->route), hf_span_of(render->request->route));
+           hf_turn_span_same(hf_turn_span_of(part->route),
+                             hf_turn_span_of(render->request->route));
 }
 
 /* Replay data is shown only on the route it came from. */
@@ -125,7 +126,7 @@ static int text_block(struct hf_render *render, enum hf_role role, struct hf_spa
     const char *prefix = role == HF_ROLE_SYSTEM  ? note_prefix
                          : role == HF_ROLE_EVENT ? event_prefix
                                                  : NULL;
-    *ret_shown = !hf_span_blank(text);
+    *ret_shown = !hf_turn_span_blank(text);
     *ret_block = (struct hf_block){ .kind = HF_BLOCK_TEXT, .text = text };
     return prefix && *ret_shown ? prefixed(render, prefix, text, &ret_block->text) : 0;
 }
@@ -206,8 +207,8 @@ static bool is_active_cause(const struct hf_render *render,
                             const struct hf_message *message)
 {
     for (uint64_t i = 0; i < render->request->causes; i++)
-        if (hf_span_same(hf_span_of(render->turn->now.causes[i]->id),
-                         hf_span_of(message->id)))
+        if (hf_turn_span_same(hf_turn_span_of(render->turn->now.causes[i]->id),
+                              hf_turn_span_of(message->id)))
             return true;
     return false;
 }
@@ -220,7 +221,7 @@ static int render_prompt(struct hf_render *render)
     if (!block || !copy)
         return HF_ENOMEM;
     *block = (struct hf_block){ .kind = HF_BLOCK_TEXT, .text = { copy, prompt.len } };
-    return add_message(render, HF_ROLE_SYSTEM, block, !hf_span_blank(block->text));
+    return add_message(render, HF_ROLE_SYSTEM, block, !hf_turn_span_blank(block->text));
 }
 
 static int render_causes(struct hf_render *render)
@@ -229,7 +230,7 @@ static int render_causes(struct hf_render *render)
     size_t bytes = sizeof(causes_intro);
     for (uint64_t i = 0; i < count; i++) {
         const struct hf_cause *cause = render->turn->now.causes[i];
-        bytes += cause->text.len + hf_span_of(cause->event_type).len + 5;
+        bytes += cause->text.len + hf_turn_span_of(cause->event_type).len + 5;
     }
     char *text = hf_arena_take(&render->arena, bytes);
     struct hf_block *block = hf_arena_new(&render->arena, struct hf_block);
@@ -239,7 +240,7 @@ static int render_causes(struct hf_render *render)
     memcpy(text, causes_intro, used);
     for (uint64_t i = 0; i < count; i++) {
         const struct hf_cause *cause = render->turn->now.causes[i];
-        struct hf_span type = hf_span_of(cause->event_type);
+        struct hf_span type = hf_turn_span_of(cause->event_type);
         text[used++] = '-';
         text[used++] = ' ';
         memcpy(text + used, type.at, type.len);
@@ -339,7 +340,8 @@ static int render_driver(struct hf_render *render, const struct hf_code_view *vi
 {
     const struct hf_driver_state *driver = render->request->driver;
     size_t count = 0;
-    if (!driver || !hf_span_same(hf_span_of(driver->owner), hf_text_of(HF_CODE_ID)))
+    if (!driver ||
+        !hf_turn_span_same(hf_turn_span_of(driver->owner), hf_text_of(HF_CODE_ID)))
         return 0;
     struct hf_block *blocks = hf_arena_array(&render->arena, 3, sizeof(*blocks));
     if (!blocks)
@@ -472,7 +474,7 @@ static struct call_slot *slot_of(const struct pairing *pairing, const char *id)
         hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
     size_t i = (size_t)hash & pairing->mask;
     while (pairing->slots[i].id &&
-           !hf_span_same(hf_span_of(pairing->slots[i].id), hf_span_of(id)))
+           !hf_turn_span_same(hf_turn_span_of(pairing->slots[i].id), hf_turn_span_of(id)))
         i = (i + 1) & pairing->mask;
     return &pairing->slots[i];
 }

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -130,7 +130,8 @@ static int fill_head(struct hf_arena *arena, const struct hf_setup *setup,
         const struct hf_record *record = hf_pin_take(&pin, start->base, i);
         if (!record)
             return hf_fail_plain(err, HF_EBASE);
-        int rc = hf_copy(arena, &hf_s_record, HF_COPY_STRICT, record, &records[i], err);
+        int rc = hf_value_copy(arena, &hf_s_record, HF_COPY_STRICT, record, &records[i],
+                               err);
         hf_pin_drop(&pin);
         if (rc)
             return rc;
@@ -156,10 +157,10 @@ int hf_recording_head(const struct hf_setup *setup, const struct hf_turn_start *
     hf_buf_init(&text, alloc, (size_t)HF_MAX_TURN_SAVE_BYTES);
     int rc = fill_head(&arena, setup, start, &head, err);
     if (rc == 0) {
-        struct hf_json_out out = { .scratch = &arena };
+        struct hf_turn_json_out out = { .scratch = &arena };
         hf_json_begin(&out.json, &text);
         hf_json_object(&out.json);
-        hf_json_members(&out, &s_head, &head);
+        hf_turn_json_members(&out, &s_head, &head);
         hf_json_end(&out.json);
         rc = out.out_of_memory ? HF_ENOMEM : hf_buf_state(&text);
         rc = rc ? hf_fail_plain(err, rc) : 0;
@@ -240,14 +241,14 @@ static int find_protocol(struct hf_replay *replay, const struct hf_protocol *giv
                          const struct hf_protocol **ret_protocol, struct hf_err *err)
 {
     const struct head *head = &replay->head;
-    struct hf_span name = hf_span_of(head->protocol);
-    if (!given && hf_span_same(name, hf_text_of(HF_CODE_ID))) {
+    struct hf_span name = hf_turn_span_of(head->protocol);
+    if (!given && hf_turn_span_same(name, hf_text_of(HF_CODE_ID))) {
         int rc = hf_code_new(replay->alloc, head->protocol_options, &replay->own, err);
         *ret_protocol = replay->own;
         return rc;
     }
     *ret_protocol = given ? given : hf_protocol_standard();
-    if (!hf_span_same(name, hf_span_of((*ret_protocol)->ops->id)))
+    if (!hf_turn_span_same(name, hf_turn_span_of((*ret_protocol)->ops->id)))
         return hf_fail(err, HF_EPROTOCOL, "protocol", "the recording is of protocol %s",
                        head->protocol ? head->protocol : "(none)");
     return 0;
@@ -258,7 +259,7 @@ static int open_replay(struct hf_replay *replay, struct hf_span text,
 {
     int rc = hf_json_check(text, (size_t)HF_MAX_TURN_SAVE_BYTES, "recording", err);
     if (rc == 0)
-        rc = hf_json_take(&replay->arena, &s_head, text, &replay->head, err);
+        rc = hf_turn_json_take(&replay->arena, &s_head, text, &replay->head, err);
     if (rc)
         return rc;
     const struct head *head = &replay->head;
@@ -347,10 +348,10 @@ static int replay_effect(struct hf_replay *replay, struct hf_span line,
         return rc;
     if (!actual)
         return diverged(replay, NULL, ret_actual, err);
-    if (hf_span_same(line, hf_span_of(actual)))
+    if (hf_turn_span_same(line, hf_turn_span_of(actual)))
         return 0;
     rc = canonical(replay->alloc, line, &want);
-    int rc_have = canonical(replay->alloc, hf_span_of(actual), &have);
+    int rc_have = canonical(replay->alloc, hf_turn_span_of(actual), &have);
     bool same = rc == 0 && rc_have == 0 && want.len == have.len &&
                 memcmp(want.at, have.at, want.len) == 0;
     hf_buf_fini(&want);

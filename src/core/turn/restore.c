@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"
@@ -128,7 +128,7 @@ static int resolve_face(const struct sources *from, struct hf_face *face,
     if (rc)
         return rc;
     if (!same_hash(face->tools_hash, known->tools_hash))
-        return hf_tool_names(from->stay, face->tools, &face->names, err);
+        return hf_turn_tool_names(from->stay, face->tools, &face->names, err);
     face->names = known->names;
     return 0;
 }
@@ -149,14 +149,16 @@ static int check_identity(const struct hf_setup *setup, const struct hf_save_hea
 {
     const char *id = setup->config.protocol->ops->id;
     if (restore && restore->session_id &&
-        !hf_span_same(hf_span_of(restore->session_id), hf_span_of(head->session_id)))
+        !hf_turn_span_same(hf_turn_span_of(restore->session_id),
+                           hf_turn_span_of(head->session_id)))
         return hf_fail(err, HF_EFOREIGN, "session_id", "the save is of session %s",
                        head->session_id);
     if (restore && restore->turn_id &&
-        !hf_span_same(hf_span_of(restore->turn_id), hf_span_of(head->turn_id)))
+        !hf_turn_span_same(hf_turn_span_of(restore->turn_id),
+                           hf_turn_span_of(head->turn_id)))
         return hf_fail(err, HF_EFOREIGN, "turn_id", "the save is of turn %s",
                        head->turn_id);
-    if (!hf_span_same(hf_span_of(id), hf_span_of(head->protocol)))
+    if (!hf_turn_span_same(hf_turn_span_of(id), hf_turn_span_of(head->protocol)))
         return hf_fail(err, HF_EPROTOCOL, "protocol",
                        "the save is of protocol %s, not %s", head->protocol, id);
     return 0;
@@ -170,7 +172,8 @@ static int check_base(const struct hf_save_head *head, const struct hf_base *bas
         base = &none;
     if (head->base_count == 0 && !head->base_id && base->count == 0 && !base->id)
         return 0;
-    if (!base->id || !hf_span_same(hf_span_of(head->base_id), hf_span_of(base->id)))
+    if (!base->id ||
+        !hf_turn_span_same(hf_turn_span_of(head->base_id), hf_turn_span_of(base->id)))
         return hf_fail(err, HF_EBASE, "base", "the save was made over base %s",
                        head->base_id ? head->base_id : "(none)");
     if (head->base_count != base->count)

@@ -92,7 +92,7 @@ static bool delivered_nothing(const struct hf_move *move,
                               const struct hf_turn_input *input)
 {
     (void)move;
-    return hf_delivery_empty(input->data);
+    return hf_turn_delivery_empty(input->data);
 }
 
 static bool nothing_and_go_on(const struct hf_move *move,
@@ -162,11 +162,11 @@ static int sync_failed(struct hf_move *move, const struct hf_turn_input *input,
 {
     struct hf_emit emit = { .name = "execution_surface",
                             .code = "sync_failed",
-                            .text = hf_span_of(input->data) };
+                            .text = hf_turn_span_of(input->data) };
     int rc = hf_move_error(move, &emit, err);
     return rc ? rc
-              : hf_move_end_kind(move, HF_OUTCOME_RUNTIME_ERROR, hf_span_of(input->data),
-                                 err);
+              : hf_move_end_kind(move, HF_OUTCOME_RUNTIME_ERROR,
+                                 hf_turn_span_of(input->data), err);
 }
 
 static int reply_overflowed(struct hf_move *move, const struct hf_turn_input *input,
@@ -333,8 +333,8 @@ static int call_again(struct hf_move *move, const struct hf_turn_input *input,
     struct hf_request *request = hf_arena_new(move->arena, struct hf_request);
     if (!request)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_copy(move->arena, &hf_s_request, HF_COPY_TRUST, move->next.wait.request,
-                     request, err);
+    int rc = hf_value_copy(move->arena, &hf_s_request, HF_COPY_TRUST,
+                           move->next.wait.request, request, err);
     if (rc)
         return rc;
     request->attempt++;
@@ -347,8 +347,8 @@ static int remember_cancel(struct hf_move *move, const struct hf_turn_input *inp
                            struct hf_err *err)
 {
     const void *copy = NULL;
-    int rc = hf_copy_ref(&move->turn->stay, &hf_s_evidence, HF_COPY_TRUST, input->data,
-                         &copy, err);
+    int rc = hf_value_copy_ref(&move->turn->stay, &hf_s_evidence, HF_COPY_TRUST,
+                               input->data, &copy, err);
     move->next.cancel = copy;
     return rc;
 }
@@ -441,7 +441,7 @@ static int finish_after(struct hf_move *move, const struct hf_turn_input *input,
         return hf_fail_plain(err, HF_ENOMEM);
     move->next = before;
     move->next.own = move->turn->now.own;
-    move->ended = move->dirty = move->settle = false;
+    move->ended = move->dirty = move->tools_due = false;
     return finish_now(move, input, err);
 }
 

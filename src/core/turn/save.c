@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"
@@ -219,7 +219,7 @@ int hf_record_chain(const uint8_t previous[32], const struct hf_record *record,
     hf_arena_init(&arena, hf_alloc_system());
     int rc = hf_record_check(record, err);
     if (rc == 0)
-        rc = hf_copy(&arena, &hf_s_record, HF_COPY_STRICT, record, &copy, err);
+        rc = hf_value_copy(&arena, &hf_s_record, HF_COPY_STRICT, record, &copy, err);
     if (rc == 0)
         rc = hf_record_chain_on(hf_alloc_system(), previous, &copy, ret_digest, err);
     hf_arena_fini(&arena);
@@ -256,8 +256,8 @@ static int copy_left(struct hf_turn *to, size_t moved, const struct hf_record **
 {
     for (size_t i = moved; i < to->now.own_count; i++) {
         const void *copy = NULL;
-        int rc = hf_copy_ref(&to->keep, &hf_s_record, HF_COPY_TRUST, to->now.own[i],
-                             &copy, err);
+        int rc = hf_value_copy_ref(&to->keep, &hf_s_record, HF_COPY_TRUST, to->now.own[i],
+                                   &copy, err);
         if (rc)
             return rc;
         own[i - moved] = copy;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #define X(name, word) #word,
 static const char *const roles[] = { HF_ROLES(X) };

@@ -96,7 +96,8 @@ extern const struct hf_words hf_w_failures;
 extern const struct hf_words hf_w_llm_failures;
 extern const struct hf_words hf_w_reasons;
 
-const char *hf_word(const struct hf_words *words, uint32_t value); /* "?" past the end */
+const char *hf_turn_word(const struct hf_words *words,
+                         uint32_t value); /* "?" past the end */
 
 /* Tables are written with these. */
 /* clang-format off */
@@ -111,26 +112,26 @@ const char *hf_word(const struct hf_words *words, uint32_t value); /* "?" past t
  *   TRUST   it is ours: only copied
  *   STRICT  a host's: what is not well formed or too large is refused
  *   REPAIR  a model's: bytes that are not UTF-8 become U+FFFD, what is too long is cut    */
-enum hf_copy_mode { HF_COPY_TRUST, HF_COPY_STRICT, HF_COPY_REPAIR };
+enum hf_value_copy_mode { HF_COPY_TRUST, HF_COPY_STRICT, HF_COPY_REPAIR };
 
 /* Copies a value and all it points to into the arena. Texts end in a NUL. 0, HF_ENOMEM,
  * HF_EINVAL or HF_ETOOBIG with the member's name. *ret is garbage after a failure. */
-HF_MUST_USE int hf_copy(struct hf_arena *arena, const struct hf_schema *schema,
-                        enum hf_copy_mode mode, const void *from, void *ret_to,
-                        struct hf_err *err);
+HF_MUST_USE int hf_value_copy(struct hf_arena *arena, const struct hf_schema *schema,
+                              enum hf_value_copy_mode mode, const void *from,
+                              void *ret_to, struct hf_err *err);
 
-/* As hf_copy into new memory of the arena; NULL from returns NULL. */
-HF_MUST_USE int hf_copy_ref(struct hf_arena *arena, const struct hf_schema *schema,
-                            enum hf_copy_mode mode, const void *from, const void **ret_to,
-                            struct hf_err *err);
+/* As hf_value_copy into new memory of the arena; NULL from returns NULL. */
+HF_MUST_USE int hf_value_copy_ref(struct hf_arena *arena, const struct hf_schema *schema,
+                                  enum hf_value_copy_mode mode, const void *from,
+                                  const void **ret_to, struct hf_err *err);
 
 /* 0 when the text is one JSON value within bounds. Values become parts of records, and
  * records parts of documents; each may nest a little deeper than what it holds, so that
  * whatever the machine accepts can be stored and read again. */
 #define HF_VALUE_LEVELS 56
 #define HF_DATA_LEVELS 60 /* of members marked HF_M_DEEP: the data of an event */
-HF_MUST_USE int hf_text_json(struct hf_span text, size_t max, const char *field,
-                             struct hf_err *err);
+HF_MUST_USE int hf_turn_text_json(struct hf_span text, size_t max, const char *field,
+                                  struct hf_err *err);
 
 /* The same with the bounds of a member of type JSON. */
 HF_MUST_USE int hf_member_json(const struct hf_member *member, struct hf_span text,
@@ -149,8 +150,8 @@ bool hf_member_absent(const struct hf_member *member, const void *from);
 void hf_member_set_number(const struct hf_member *member, void *to, uint64_t value);
 
 #define hf_text_of(literal) ((struct hf_span){ "" literal, sizeof(literal) - 1 })
-struct hf_span hf_span_of(const char *text); /* NULL: empty */
-bool hf_span_blank(struct hf_span text);     /* only white space */
-bool hf_span_same(struct hf_span a, struct hf_span b);
+struct hf_span hf_turn_span_of(const char *text); /* NULL: empty */
+bool hf_turn_span_blank(struct hf_span text);     /* only white space */
+bool hf_turn_span_same(struct hf_span a, struct hf_span b);
 
 #endif

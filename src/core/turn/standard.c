@@ -6,7 +6,7 @@
  * writes it once. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -22,7 +22,7 @@ static int prepare(const struct hf_protocol *protocol, struct hf_move *move,
 /* Once a model marks its final answer, what it said on the way is not shown. */
 static bool shows(const struct hf_llm_response *response, const struct hf_part *part)
 {
-    if (part->kind != HF_PART_TEXT || hf_span_blank(part->content))
+    if (part->kind != HF_PART_TEXT || hf_turn_span_blank(part->content))
         return false;
     if (part->phase == HF_PHASE_FINAL)
         return true;
@@ -134,8 +134,8 @@ static int append_clean(struct hf_move *move, const struct hf_message *message,
 static int keep_part(struct hf_move *move, struct hf_kept *kept,
                      const struct hf_part *part, struct hf_err *err)
 {
-    return hf_copy(&move->turn->keep, &hf_s_part, HF_COPY_TRUST, part,
-                   &kept->parts[kept->message.part_count++], err);
+    return hf_value_copy(&move->turn->keep, &hf_s_part, HF_COPY_TRUST, part,
+                         &kept->parts[kept->message.part_count++], err);
 }
 
 static int keep_prose(struct hf_move *move, struct hf_kept *kept,

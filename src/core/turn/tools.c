@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "core/turn/machine.h"
@@ -23,7 +23,8 @@ static struct hf_tool_call *find_call(const struct hf_outstanding *wait,
                                       const char *call_id)
 {
     for (size_t i = 0; i < wait->call_count; i++)
-        if (hf_span_same(hf_span_of(wait->calls[i].call_id), hf_span_of(call_id)))
+        if (hf_turn_span_same(hf_turn_span_of(wait->calls[i].call_id),
+                              hf_turn_span_of(call_id)))
             return &wait->calls[i];
     return NULL;
 }
@@ -66,7 +67,7 @@ static int take_result(struct hf_turn *turn, const struct hf_tool_call *call,
         return hf_fail_plain(err, HF_ENOMEM);
     struct hf_tool_result named = *result;
     named.tool = call->tool;
-    int rc = hf_copy(arena, &hf_s_tool_result, HF_COPY_STRICT, &named, copy, err);
+    int rc = hf_value_copy(arena, &hf_s_tool_result, HF_COPY_STRICT, &named, copy, err);
     if (rc == 0)
         rc = hf_result_check(copy, err);
     if (rc == 0)
@@ -201,7 +202,8 @@ static int answer_at_birth(struct hf_move *move, struct hf_tool_call *call,
 
 static int check_args(const struct hf_tool_call *call, struct hf_err *err)
 {
-    return hf_text_json(call->args, (size_t)HF_MAX_TURN_TEXT_BYTES, "arguments", err);
+    return hf_turn_text_json(call->args, (size_t)HF_MAX_TURN_TEXT_BYTES, "arguments",
+                             err);
 }
 
 /* What is wrong with arguments that did not pass; NULL when out of memory. */
@@ -221,7 +223,7 @@ int hf_turn_judge_call(struct hf_move *move, struct hf_tool_call *call, size_t n
         failure.code = "too_many_calls";
         failure.message = hf_text_of(
             "too many tool calls in one reply; this one was not run");
-    } else if (!call->tool || hf_span_blank(hf_span_of(call->tool))) {
+    } else if (!call->tool || hf_turn_span_blank(hf_turn_span_of(call->tool))) {
         call->tool = "unnamed";
         failure.code = "tool_name_missing";
         failure.message = hf_text_of("the call names no tool");
@@ -235,7 +237,7 @@ int hf_turn_judge_call(struct hf_move *move, struct hf_tool_call *call, size_t n
         const char *said = args_fault(move, call);
         if (!said)
             return hf_fail_plain(err, HF_ENOMEM);
-        failure.message = hf_span_of(said);
+        failure.message = hf_turn_span_of(said);
     }
     return answer_at_birth(move, call, &failure, err);
 }
@@ -284,5 +286,5 @@ bool hf_result_decides(const struct hf_tool_result *result,
     ret_outcome->kind = HF_OUTCOME_FRAME_SWITCH;
     ret_outcome->frame_key = result->frame_key;
     ret_outcome->task = result->task;
-    return !hf_span_blank(result->task);
+    return !hf_turn_span_blank(result->task);
 }

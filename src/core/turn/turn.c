@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/sized.h"
@@ -268,8 +268,8 @@ static void shed_scraps(struct hf_turn *turn)
     if (turn->step[turn->live].held <= SCRAPS_MAX)
         return;
     hf_arena_fini(other);
-    if (hf_copy(other, &hf_s_outstanding, HF_COPY_TRUST, &turn->now.wait, &wait, NULL) ==
-        0) {
+    if (hf_value_copy(other, &hf_s_outstanding, HF_COPY_TRUST, &turn->now.wait, &wait,
+                      NULL) == 0) {
         turn->now.wait = wait;
         turn->now.queue = NULL;
         turn->now.queue_room = 0;
@@ -379,7 +379,7 @@ static int respond(struct hf_turn *turn, struct hf_turn_input *input,
     if (rc)
         return rc;
     hf_move_begin(&move, turn);
-    rc = hf_copy_ref(move.arena, schema, HF_COPY_STRICT, data, &input->data, err);
+    rc = hf_value_copy_ref(move.arena, schema, HF_COPY_STRICT, data, &input->data, err);
     return run(&move, input, rc, err);
 }
 
@@ -471,8 +471,8 @@ int hf_turn_cancel(struct hf_turn *turn, const struct hf_evidence *evidence,
     if (turn->now.cancel)
         return hf_fail(err, HF_EANSWERED, "evidence", "the turn is being cancelled");
     hf_move_begin_in_place(&move, turn);
-    rc = hf_copy_ref(move.arena, &hf_s_evidence, HF_COPY_STRICT, evidence, &input.data,
-                     err);
+    rc = hf_value_copy_ref(move.arena, &hf_s_evidence, HF_COPY_STRICT, evidence,
+                           &input.data, err);
     return run(&move, &input, rc, err);
 }
 
@@ -487,8 +487,8 @@ static int finish(struct hf_turn *turn, const struct hf_outcome *outcome,
     if (rc)
         return rc;
     hf_move_begin_in_place(&move, turn);
-    rc = hf_copy_ref(move.arena, &hf_s_outcome, HF_COPY_STRICT, outcome, &input.data,
-                     err);
+    rc = hf_value_copy_ref(move.arena, &hf_s_outcome, HF_COPY_STRICT, outcome,
+                           &input.data, err);
     return run(&move, &input, rc, err);
 }
 
@@ -496,7 +496,7 @@ int hf_turn_fail(struct hf_turn *turn, const char *code, const char *message,
                  struct hf_err *err)
 {
     struct hf_outcome outcome = { .kind = HF_OUTCOME_RUNTIME_ERROR,
-                                  .text = hf_span_of(message) };
+                                  .text = hf_turn_span_of(message) };
     int rc = hf_check_key(code, (size_t)HF_MAX_KEY_BYTES, "code", err);
     return rc ? rc : finish(turn, &outcome, code, err);
 }

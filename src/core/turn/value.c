@@ -9,17 +9,17 @@
 #include "base/text.h"
 #include "core/turn/schema.h"
 
-const char *hf_word(const struct hf_words *words, uint32_t value)
+const char *hf_turn_word(const struct hf_words *words, uint32_t value)
 {
     return value < words->count ? words->words[value] : "?";
 }
 
-struct hf_span hf_span_of(const char *text)
+struct hf_span hf_turn_span_of(const char *text)
 {
     return (struct hf_span){ text ? text : "", text ? strlen(text) : 0 };
 }
 
-bool hf_span_blank(struct hf_span text)
+bool hf_turn_span_blank(struct hf_span text)
 {
     const char *at = text.at;
     for (size_t i = 0; i < text.len; i++)
@@ -28,12 +28,13 @@ bool hf_span_blank(struct hf_span text)
     return true;
 }
 
-bool hf_span_same(struct hf_span a, struct hf_span b)
+bool hf_turn_span_same(struct hf_span a, struct hf_span b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
-int hf_text_json(struct hf_span text, size_t max, const char *field, struct hf_err *err)
+int hf_turn_text_json(struct hf_span text, size_t max, const char *field,
+                      struct hf_err *err)
 {
     return hf_json_check_inner(text, max, HF_VALUE_LEVELS, field, err);
 }
@@ -159,8 +160,8 @@ static int complain(struct hf_err *err, int code, const struct hf_member *member
 }
 
 static int copy_text(struct hf_arena *arena, const struct hf_member *member,
-                     enum hf_copy_mode mode, struct hf_span from, struct hf_span *ret_to,
-                     struct hf_err *err)
+                     enum hf_value_copy_mode mode, struct hf_span from,
+                     struct hf_span *ret_to, struct hf_err *err)
 {
     if (mode == HF_COPY_STRICT) {
         if (from.len > member->max)
@@ -184,7 +185,7 @@ static int copy_text(struct hf_arena *arena, const struct hf_member *member,
 }
 
 static int copy_span_member(struct hf_arena *arena, const struct hf_member *member,
-                            enum hf_copy_mode mode, void *to, struct hf_err *err)
+                            enum hf_value_copy_mode mode, void *to, struct hf_err *err)
 {
     struct hf_span span = hf_member_span(member, to);
     int rc = copy_text(arena, member, mode, span, &span, err);
@@ -194,9 +195,9 @@ static int copy_span_member(struct hf_arena *arena, const struct hf_member *memb
 }
 
 static int copy_text_member(struct hf_arena *arena, const struct hf_member *member,
-                            enum hf_copy_mode mode, void *to, struct hf_err *err)
+                            enum hf_value_copy_mode mode, void *to, struct hf_err *err)
 {
-    struct hf_span span = hf_span_of(hf_member_text(member, to));
+    struct hf_span span = hf_turn_span_of(hf_member_text(member, to));
     int rc = copy_text(arena, member, mode, span, &span, err);
     if (rc == 0)
         memcpy((char *)to + member->offset, &span.at, sizeof(span.at));
@@ -204,7 +205,7 @@ static int copy_text_member(struct hf_arena *arena, const struct hf_member *memb
 }
 
 static int copy_list_member(struct hf_arena *arena, const struct hf_member *member,
-                            enum hf_copy_mode mode, void *to, struct hf_err *err)
+                            enum hf_value_copy_mode mode, void *to, struct hf_err *err)
 {
     size_t count = hf_member_count(member, to);
     const void *from = hf_member_ptr(member, to);
@@ -222,8 +223,8 @@ static int copy_list_member(struct hf_arena *arena, const struct hf_member *memb
             return hf_fail_plain(err, HF_ENOMEM);
     }
     for (size_t i = 0; i < count; i++) {
-        int rc = hf_copy(arena, member->of, mode, items + i * each, items + i * each,
-                         err);
+        int rc = hf_value_copy(arena, member->of, mode, items + i * each,
+                               items + i * each, err);
         if (rc)
             return rc;
     }
@@ -233,7 +234,7 @@ static int copy_list_member(struct hf_arena *arena, const struct hf_member *memb
 }
 
 static int copy_member(struct hf_arena *arena, const struct hf_member *member,
-                       enum hf_copy_mode mode, void *to, struct hf_err *err)
+                       enum hf_value_copy_mode mode, void *to, struct hf_err *err)
 {
     const void *from = NULL;
     switch ((enum hf_member_type)member->type) {
@@ -252,10 +253,11 @@ static int copy_member(struct hf_arena *arena, const struct hf_member *member,
     case HF_M_JSON: return copy_span_member(arena, member, mode, to, err);
     case HF_M_STRUCT:
         from = (char *)to + member->offset; /* in place: the bytes are copied already */
-        return hf_copy(arena, member->of, mode, from, (char *)to + member->offset, err);
-    case HF_M_REF: {
-        int rc = hf_copy_ref(arena, member->of, mode, hf_member_ptr(member, to), &from,
+        return hf_value_copy(arena, member->of, mode, from, (char *)to + member->offset,
                              err);
+    case HF_M_REF: {
+        int rc = hf_value_copy_ref(arena, member->of, mode, hf_member_ptr(member, to),
+                                   &from, err);
         if (rc == 0)
             memcpy((char *)to + member->offset, &from, sizeof(from));
         return rc;
@@ -287,8 +289,8 @@ static const uint8_t probe[] = {
 };
 
 /* A member that says nothing: an empty text is handed out as "". */
-static int settle(const struct hf_member *member, enum hf_copy_mode mode, char *at,
-                  struct hf_err *err)
+static int fill_empty(const struct hf_member *member, enum hf_value_copy_mode mode,
+                      char *at, struct hf_err *err)
 {
     static const char empty[] = "";
     const char *none = empty;
@@ -307,8 +309,9 @@ static bool enum_fits(const struct hf_member *member, const char *at)
     return word < member->words->count;
 }
 
-int hf_copy(struct hf_arena *arena, const struct hf_schema *schema,
-            enum hf_copy_mode mode, const void *from, void *ret_to, struct hf_err *err)
+int hf_value_copy(struct hf_arena *arena, const struct hf_schema *schema,
+                  enum hf_value_copy_mode mode, const void *from, void *ret_to,
+                  struct hf_err *err)
 {
     if (from != ret_to)
         memcpy(ret_to, from, schema->size);
@@ -325,7 +328,7 @@ int hf_copy(struct hf_arena *arena, const struct hf_schema *schema,
         if (where != SLOW)
             memcpy(&word, at + where, sizeof(word));
         if (where != SLOW && word == 0)
-            rc = settle(member, mode, at, err);
+            rc = fill_empty(member, mode, at, err);
         else if (member->type != HF_M_ENUM || !enum_fits(member, at))
             rc = copy_member(arena, member, mode, ret_to, err);
         if (rc)
@@ -334,9 +337,9 @@ int hf_copy(struct hf_arena *arena, const struct hf_schema *schema,
     return 0;
 }
 
-int hf_copy_ref(struct hf_arena *arena, const struct hf_schema *schema,
-                enum hf_copy_mode mode, const void *from, const void **ret_to,
-                struct hf_err *err)
+int hf_value_copy_ref(struct hf_arena *arena, const struct hf_schema *schema,
+                      enum hf_value_copy_mode mode, const void *from, const void **ret_to,
+                      struct hf_err *err)
 {
     *ret_to = NULL;
     if (!from)
@@ -344,7 +347,7 @@ int hf_copy_ref(struct hf_arena *arena, const struct hf_schema *schema,
     void *to = hf_arena_dup(arena, from, schema->size);
     if (!to)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_copy(arena, schema, mode, to, to, err);
+    int rc = hf_value_copy(arena, schema, mode, to, to, err);
     if (rc == 0)
         *ret_to = to;
     return rc;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -269,7 +269,7 @@ static int view_words(struct view *view, const char *word,
     hf_buf_text(&buf, word);
     if (failure) {
         hf_buf_text(&buf, " (");
-        hf_buf_text(&buf, hf_word(&hf_w_failures, failure->class_));
+        hf_buf_text(&buf, hf_turn_word(&hf_w_failures, failure->class_));
         hf_buf_text(&buf, ", ");
         hf_buf_text(&buf, failure->code);
         hf_buf_char(&buf, ')');
@@ -336,14 +336,14 @@ static bool reserved(struct hf_span raw)
     while (i < raw.len && at[i] == '$')
         i++;
     struct hf_span rest = { at + i, raw.len - i };
-    return i > 1 && hf_span_same(rest, hf_text_of("attachment\""));
+    return i > 1 && hf_turn_span_same(rest, hf_text_of("attachment\""));
 }
 
 int hf_value_escape(const struct hf_alloc *alloc, struct hf_span json,
                     struct hf_bytes *ret_value, struct hf_err *err)
 {
     const struct hf_alloc *own = alloc ? alloc : hf_alloc_system();
-    int rc = hf_text_json(json, (size_t)HF_MAX_TURN_TEXT_BYTES, "value", err);
+    int rc = hf_turn_text_json(json, (size_t)HF_MAX_TURN_TEXT_BYTES, "value", err);
     if (rc)
         return rc;
     struct hf_buf out;

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "core/turn/json.h"
@@ -19,23 +19,23 @@ static const char *const block_words[] = {
     [HF_BLOCK_REASONING] = "reasoning",
 };
 
-static void put_block(struct hf_json_out *out, const struct hf_block *block)
+static void put_block(struct hf_turn_json_out *out, const struct hf_block *block)
 {
     hf_json_object(&out->json);
     hf_json_put_str(&out->json, "kind", block_words[block->kind]);
     if (block->kind == HF_BLOCK_ATTACHMENT)
         hf_json_put_i64(&out->json, "attachment", (int64_t)block->attachment);
     else
-        hf_json_put_span(out, "text", block->text);
+        hf_turn_json_put_span(out, "text", block->text);
     hf_json_opt_str(&out->json, "call_id", block->call_id);
     hf_json_opt_str(&out->json, "tool", block->tool);
     hf_json_opt_str(&out->json, "provider_id", block->provider_id);
     if (block->replay.len > 0)
-        hf_json_put_span(out, "replay", block->replay);
+        hf_turn_json_put_span(out, "replay", block->replay);
     hf_json_end(&out->json);
 }
 
-static void put_rendered(struct hf_json_out *out, const struct hf_render *render)
+static void put_rendered(struct hf_turn_json_out *out, const struct hf_render *render)
 {
     const struct hf_rendered *message = NULL;
     const struct hf_attachment *attachment = NULL;
@@ -58,13 +58,13 @@ static void put_rendered(struct hf_json_out *out, const struct hf_render *render
     hf_json_array(&out->json);
     for (size_t i = 0; (attachment = hf_render_attachment(render, i)) != NULL; i++) {
         hf_json_object(&out->json);
-        hf_json_members(out, &hf_s_attachment, attachment);
+        hf_turn_json_members(out, &hf_s_attachment, attachment);
         hf_json_end(&out->json);
     }
     hf_json_end(&out->json);
 }
 
-static int put_request(struct hf_json_out *out, struct hf_turn *turn,
+static int put_request(struct hf_turn_json_out *out, struct hf_turn *turn,
                        const struct hf_request *request, struct hf_err *err)
 {
     struct hf_render *render = NULL;
@@ -73,17 +73,17 @@ static int put_request(struct hf_json_out *out, struct hf_turn *turn,
         return rc;
     hf_json_key(&out->json, "request");
     hf_json_object(&out->json);
-    hf_json_members(out, &hf_s_request, request);
-    hf_json_put_json(out, "options", request->options);
-    hf_json_put_json(out, "tools",
-                     request->tools.len > 0 ? request->tools : hf_text_of("[]"));
+    hf_turn_json_members(out, &hf_s_request, request);
+    hf_turn_json_put_json(out, "options", request->options);
+    hf_turn_json_put_json(out, "tools",
+                          request->tools.len > 0 ? request->tools : hf_text_of("[]"));
     put_rendered(out, render);
     hf_json_end(&out->json);
     hf_render_free(render);
     return 0;
 }
 
-static int put_records(struct hf_json_out *out, struct hf_turn *turn,
+static int put_records(struct hf_turn_json_out *out, struct hf_turn *turn,
                        const struct hf_effect *effect, struct hf_err *err)
 {
     hf_json_put_i64(&out->json, "from", (int64_t)effect->from);
@@ -96,7 +96,7 @@ static int put_records(struct hf_json_out *out, struct hf_turn *turn,
         if (!record)
             return hf_fail_plain(err, HF_EBASE);
         hf_json_object(&out->json);
-        hf_json_members(out, &hf_s_record, record);
+        hf_turn_json_members(out, &hf_s_record, record);
         hf_json_end(&out->json);
         hf_pin_drop(&pin);
     }
@@ -104,19 +104,19 @@ static int put_records(struct hf_json_out *out, struct hf_turn *turn,
     return 0;
 }
 
-static void put_calls(struct hf_json_out *out, const struct hf_effect *effect)
+static void put_calls(struct hf_turn_json_out *out, const struct hf_effect *effect)
 {
     hf_json_key(&out->json, "calls");
     hf_json_array(&out->json);
     for (size_t i = 0; i < effect->call_count; i++) {
         hf_json_object(&out->json);
-        hf_json_members(out, &hf_s_tool_call, &effect->calls[i]);
+        hf_turn_json_members(out, &hf_s_tool_call, &effect->calls[i]);
         hf_json_end(&out->json);
     }
     hf_json_end(&out->json);
 }
 
-static int put_effect(struct hf_json_out *out, struct hf_turn *turn,
+static int put_effect(struct hf_turn_json_out *out, struct hf_turn *turn,
                       const struct hf_effect *effect, struct hf_err *err)
 {
     switch (effect->kind) {
@@ -129,30 +129,32 @@ static int put_effect(struct hf_json_out *out, struct hf_turn *turn,
     case HF_EFFECT_TOOL_CALLS: put_calls(out, effect); return 0;
     case HF_EFFECT_EXEC_CODE:
         hf_json_put_str(&out->json, "language", effect->language);
-        hf_json_put_span(out, "code", effect->code);
+        hf_turn_json_put_span(out, "code", effect->code);
         hf_json_opt_str(&out->json, "bindings", effect->bindings);
-        hf_json_put_struct(out, "driver", &hf_s_driver, effect->driver);
+        hf_turn_json_put_struct(out, "driver", &hf_s_driver, effect->driver);
         if (effect->given.len > 0)
-            hf_json_put_json(out, "given", effect->given);
+            hf_turn_json_put_json(out, "given", effect->given);
         if (effect->given_refs.len > 0)
-            hf_json_put_json(out, "given_refs", effect->given_refs);
+            hf_turn_json_put_json(out, "given_refs", effect->given_refs);
         return 0;
     case HF_EFFECT_CHECKPOINT:
         hf_json_put_str(&out->json, "checkpoint",
-                        hf_word(&hf_w_checkpoints, effect->checkpoint));
-        hf_json_put_struct(out, "outcome", &hf_s_outcome, effect->outcome);
+                        hf_turn_word(&hf_w_checkpoints, effect->checkpoint));
+        hf_turn_json_put_struct(out, "outcome", &hf_s_outcome, effect->outcome);
         return 0;
     case HF_EFFECT_SLEEP:
         hf_json_put_i64(&out->json, "duration_ms", effect->duration_ms);
         hf_json_opt_i64(&out->json, "due_ms", effect->due_ms);
         return 0;
-    case HF_EFFECT_LOG: hf_json_put_struct(out, "log", &hf_s_log, effect->log); return 0;
+    case HF_EFFECT_LOG:
+        hf_turn_json_put_struct(out, "log", &hf_s_log, effect->log);
+        return 0;
     case HF_EFFECT_EMIT:
-        hf_json_put_struct(out, "emit", &hf_s_emit, effect->emit);
+        hf_turn_json_put_struct(out, "emit", &hf_s_emit, effect->emit);
         return 0;
     case HF_EFFECT_PROGRESS: return put_records(out, turn, effect, err);
     case HF_EFFECT_DONE:
-        hf_json_put_struct(out, "outcome", &hf_s_outcome, effect->outcome);
+        hf_turn_json_put_struct(out, "outcome", &hf_s_outcome, effect->outcome);
         return put_records(out, turn, effect, err);
     }
     return hf_fail_plain(err, HF_EINTERNAL);
@@ -162,7 +164,7 @@ int hf_turn_write_effect(struct hf_turn *turn, const struct hf_effect *effect,
                          struct hf_err *err)
 {
     struct hf_arena scratch;
-    struct hf_json_out out = { .scratch = &scratch };
+    struct hf_turn_json_out out = { .scratch = &scratch };
     hf_arena_init(&scratch, turn->alloc);
     hf_buf_reset(&turn->json);
     hf_json_begin(&out.json, &turn->json);
@@ -387,7 +389,7 @@ int hf_turn_respond_json(struct hf_turn *turn, struct hf_span json, struct hf_er
     if (rc)
         return rc;
     hf_arena_init(&arena, turn->alloc);
-    rc = hf_json_take(&arena, &s_said, json, &said, err);
+    rc = hf_turn_json_take(&arena, &s_said, json, &said, err);
     if (rc == 0 && said.response == UINT32_MAX)
         rc = missing(err, "response");
     /* What a model wrote is repaired; of a host it is an error, which the strict check names. */

@@ -1,5 +1,5 @@
 /* Opening a wait, answering it, and what its deadline does. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ static int check_signal(const char *name, struct hf_err *err)
                : 0;
 }
 
-static int check_policy(const struct hf_wait_new *wait, enum hf_wait_policy policy,
+static int check_policy(const struct hf_wait_spec *wait, enum hf_wait_policy policy,
                         const char *field, struct hf_err *err)
 {
     bool answers = policy == HF_AT_DEADLINE_DENY || policy == HF_AT_DEADLINE_APPROVE;
@@ -46,7 +46,7 @@ static int check_policy(const struct hf_wait_new *wait, enum hf_wait_policy poli
     return 0;
 }
 
-static int check_next(const struct hf_wait_new *wait, struct hf_err *err)
+static int check_next(const struct hf_wait_spec *wait, struct hf_err *err)
 {
     if (wait->policy != HF_AT_DEADLINE_NEXT)
         return wait->next_answerer || wait->next_ms || wait->next_policy
@@ -62,7 +62,7 @@ static int check_next(const struct hf_wait_new *wait, struct hf_err *err)
     return rc;
 }
 
-static int check_times(const struct hf_wait_new *wait, struct hf_err *err)
+static int check_times(const struct hf_wait_spec *wait, struct hf_err *err)
 {
     if (wait->deadline_at < 0 || wait->next_ms < 0 || wait->escalate_at < 0 ||
         wait->next_ms > HF_MAX_DURATION_MAX_MS)
@@ -78,7 +78,7 @@ static int check_times(const struct hf_wait_new *wait, struct hf_err *err)
     return 0;
 }
 
-static int check_timer(const struct hf_wait_new *wait, struct hf_err *err)
+static int check_timer(const struct hf_wait_spec *wait, struct hf_err *err)
 {
     if (!wait->deadline_at)
         return hf_fail(err, HF_EINVAL, "deadline_at", "a timer has a due time");
@@ -101,7 +101,7 @@ static int check_asked(const char *asked, struct hf_err *err)
     return rc;
 }
 
-int hf_wait_new_check(const struct hf_wait_new *wait, struct hf_err *err)
+int hf_wait_spec_check(const struct hf_wait_spec *wait, struct hf_err *err)
 {
     if (!hf_wait_kind_word(wait->kind))
         return hf_fail(err, HF_EINVAL, "kind", "a wait has a kind");
@@ -121,7 +121,7 @@ int hf_wait_new_check(const struct hf_wait_new *wait, struct hf_err *err)
     return rc ? rc : check_asked(wait->asked, err);
 }
 
-struct hf_wait_opening hf_wait_open(const struct hf_wait_new *wait, hf_ms now,
+struct hf_wait_opening hf_wait_open(const struct hf_wait_spec *wait, hf_ms now,
                                     hf_ms budget_ms)
 {
     struct hf_wait_opening opening = { .deadline_at = wait->deadline_at };

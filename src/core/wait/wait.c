@@ -220,5 +220,5 @@ bool hf_wait_key_holds(const struct hf_wait_claim *claim,
     return hf_same(claim->key_id, secret->key_id) &&
            hf_wait_id_read(claim->wait_id, &place) &&
            mac_of(secret, claim->wait_id, &place, mac) == 0 &&
-           hf_secret_same(mac, claim->mac, sizeof mac);
+           hf_text_same_secret(mac, claim->mac, sizeof mac);
 }

@@ -44,7 +44,7 @@ bool hf_wait_key_holds(const struct hf_wait_claim *claim,
                        const struct hf_wait_secret *secret);
 
 /* Checks of what a turn wants to open. HF_EINVAL, HF_ETOOBIG with the field. */
-HF_MUST_USE int hf_wait_new_check(const struct hf_wait_new *wait, struct hf_err *err);
+HF_MUST_USE int hf_wait_spec_check(const struct hf_wait_spec *wait, struct hf_err *err);
 
 /* A wait as its row will be. */
 struct hf_wait_opening {
@@ -53,7 +53,7 @@ struct hf_wait_opening {
     hf_ms next_ms;
 };
 /* `budget_ms` is the policy's, for a wait without a deadline of its own. */
-struct hf_wait_opening hf_wait_open(const struct hf_wait_new *wait, hf_ms now,
+struct hf_wait_opening hf_wait_open(const struct hf_wait_spec *wait, hf_ms now,
                                     hf_ms budget_ms);
 
 /* The outcome of an answer, as canonical JSON in the arena. HF_EINVAL naming "answer" where the

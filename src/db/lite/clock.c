@@ -191,8 +191,8 @@ int lite_clock_identify(struct lite *lite, struct hf_err *err)
     return rc;
 }
 
-int lite_clock_settle(struct lite *lite, const struct lite_clock_row *row,
-                      bool *ret_changed, struct hf_err *err)
+int lite_clock_set(struct lite *lite, const struct lite_clock_row *row, bool *ret_changed,
+                   struct hf_err *err)
 {
     const struct lite_lease_clock *mine = &lite->lease;
     bool same_boot = hf_same(row->boot_id, mine->boot_id);

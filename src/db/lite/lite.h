@@ -27,7 +27,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/sys/driver.h>
 
 #include "base/arena.h"
@@ -289,8 +289,8 @@ struct lite_clock_row {
 
 /* Sets lite->lease.offset_ms by what the store's row says; HF_ECLOCK if the row belongs to
  * another time namespace of this boot. `ret_changed`: the row must be written. */
-HF_MUST_USE int lite_clock_settle(struct lite *lite, const struct lite_clock_row *row,
-                                  bool *ret_changed, struct hf_err *err);
+HF_MUST_USE int lite_clock_set(struct lite *lite, const struct lite_clock_row *row,
+                               bool *ret_changed, struct hf_err *err);
 
 /* db/lite/migrate.c. Under the turnstile; brings the schema up to date. */
 HF_MUST_USE int lite_migrate(struct lite *lite, bool may_change, struct hf_err *err);

@@ -356,12 +356,12 @@ static int read_row(struct lite *lite, const struct hf_val *row,
         .offset_ms = row[DB_COL_STORE_ROW_LEASE_OFFSET_MS].i,
         .high_water = row[DB_COL_STORE_ROW_LEASE_HIGH_WATER].i
     };
-    return lite_clock_settle(lite, &clock, ret_changed, err);
+    return lite_clock_set(lite, &clock, ret_changed, err);
 }
 
 /* In a transaction: reads the store's row, or makes it; brings clock and incarnation up to
  * date where the handle may write. One that does not write only tells what there is to do. */
-static int settle_row(struct lite *lite, struct lite_store_facts *facts, bool writes,
+static int update_row(struct lite *lite, struct lite_store_facts *facts, bool writes,
                       bool *ret_changed, struct hf_err *err)
 {
     struct lite_own_run own;
@@ -384,7 +384,7 @@ static int settle_row(struct lite *lite, struct lite_store_facts *facts, bool wr
 }
 
 /* `ret_changed`: something was written, or is to be. */
-static int settle_once(struct lite *lite, bool writes, bool *ret_changed,
+static int update_once(struct lite *lite, bool writes, bool *ret_changed,
                        struct hf_err *err)
 {
     struct lite_conn *conn = &lite->writer;
@@ -392,7 +392,7 @@ static int settle_once(struct lite *lite, bool writes, bool *ret_changed,
     int rc = lite_begin(conn, writes ? LITE_BEGIN_WRITE : LITE_BEGIN_READ, err);
     if (rc != 0)
         return rc;
-    rc = settle_row(lite, &facts, writes, ret_changed, err);
+    rc = update_row(lite, &facts, writes, ret_changed, err);
     lite_sample(conn, facts.incarnation, facts.high_water);
     if (rc == 0 && writes && *ret_changed)
         rc = lite_txn_end(lite, &facts, err);
@@ -403,12 +403,12 @@ static int settle_once(struct lite *lite, bool writes, bool *ret_changed,
 }
 
 /* Mostly there is nothing to write, and then SQLite's write lock is not asked for. */
-static int settle(struct lite *lite, struct hf_err *err)
+static int update_store(struct lite *lite, struct hf_err *err)
 {
     bool changed = false;
-    int rc = settle_once(lite, false, &changed, err);
+    int rc = update_once(lite, false, &changed, err);
     if (rc == 0 && changed && !lite->read_only)
-        rc = settle_once(lite, true, &changed, err);
+        rc = update_once(lite, true, &changed, err);
     return rc;
 }
 
@@ -432,7 +432,7 @@ static int open_in_turnstile(struct lite *lite, const struct hf_sql_options *opt
         rc = use_wal(lite, err);
     if (rc == 0)
         rc = lite_migrate(lite, options->migrate != HF_MIGRATE_NEVER, err);
-    return rc == 0 ? settle(lite, err) : rc;
+    return rc == 0 ? update_store(lite, err) : rc;
 }
 
 static int open_to_write(struct lite *lite, const struct hf_sql_options *options,
@@ -460,7 +460,7 @@ static int open_to_read(struct lite *lite, struct hf_err *err)
         rc = lite_migrate(lite, false, err);
     if (rc == 0)
         rc = lite_side_for_reader(lite, err);
-    return rc == 0 ? settle(lite, err) : rc;
+    return rc == 0 ? update_store(lite, err) : rc;
 }
 
 /* Before anything is written or waited for. One snapshot, since another process may be

@@ -170,7 +170,7 @@ static void keep_row(struct pg *pg, const PGresult *result)
                           memory_order_relaxed);
 }
 
-static int settle_row(struct pg_conn *conn, const struct pg_identity *identity,
+static int update_row(struct pg_conn *conn, const struct pg_identity *identity,
                       struct hf_err *err)
 {
     const char *const args[] = { identity->system_id };
@@ -298,5 +298,5 @@ int pg_migrate(struct pg *pg, struct pg_conn *conn, const struct hf_sql_options 
     if (rc)
         return rc;
     pg->schema_version = version;
-    return settle_row(conn, &identity, err);
+    return update_row(conn, &identity, err);
 }

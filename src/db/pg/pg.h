@@ -28,7 +28,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/sys/driver.h>
 
 #include "base/arena.h"

@@ -32,7 +32,7 @@ static int64_t process_behind(PGconn *db)
     return process;
 }
 
-/* Whether both, in turn, always have a process of their own behind them. A pool without a second
+/* Whether both always have a process of their own behind them. A pool without a second
  * connection to return tells nothing. */
 static int compare(struct pg_conn *conn, PGconn *other, bool *ret_own, struct hf_err *err)
 {

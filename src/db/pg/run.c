@@ -33,10 +33,10 @@ struct running {
     struct pg_trace trace;
     bool reads; /* it is a transaction that only reads */
     bool two_trips;
-    bool ends;    /* what commits it was handed over to libpq: it may be committed */
-    bool unkept;  /* a result could not be stored */
-    bool settled; /* its answer was lost, and it was found committed */
-    int rc;       /* of the first that failed */
+    bool ends;     /* what commits it was handed over to libpq: it may be committed */
+    bool unkept;   /* a result could not be stored */
+    bool resolved; /* its answer was lost, and it was found committed */
+    int rc;        /* of the first that failed */
     struct hf_err err;
     bool transient;
     size_t culprit; /* a member, or `count`: the transaction as a whole */
@@ -350,10 +350,10 @@ static bool end_two_trips(struct running *run)
  * has vouched for them. */
 static int read_again(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
 
-static void settle_committed(struct running *run)
+static void take_committed(struct running *run)
 {
     pg_count(&run->pg->counts.resolved);
-    run->settled = true;
+    run->resolved = true;
     run->rc = 0;
     for (size_t i = 0; run->rc == 0 && i < run->count; i++)
         run->rc = read_again(run->pg, run->members[i]->batch, &run->err);
@@ -363,13 +363,13 @@ static void settle_committed(struct running *run)
 }
 
 /* The answer did not come. Was it committed? */
-static void settle_lost(struct running *run)
+static void resolve_lost(struct running *run)
 {
     pg_count(&run->pg->counts.lost);
     run->culprit = run->count;
     pg_ring_mark(run->members, run->count, false); /* it may not have got through */
     switch (run->ends ? pg_outcome_of(run->pg, &run->trace) : PG_NOTHING) {
-    case PG_COMMITTED: settle_committed(run); break;
+    case PG_COMMITTED: take_committed(run); break;
     case PG_NOTHING:
         run->rc = pg_fail_lost("nothing was written", &run->err);
         run->transient = true;
@@ -462,7 +462,7 @@ static void run_once(struct running *run)
     hf_arena_fini(&run->arena);
     pg_pool_give(run->conn);
     if (!whole && run->rc == 0)
-        settle_lost(run);
+        resolve_lost(run);
 }
 
 static void stamp(const struct running *run, struct hf_batch *batch)
@@ -489,7 +489,7 @@ static enum verdict run_some(struct pg *pg, struct pg_member *const *members,
     run_once(&run);
     for (size_t i = 0; i < count; i++) {
         answer(members[i], run.rc, &run.err);
-        if (run.rc == 0 && !run.settled) /* otherwise stamped by what was read again */
+        if (run.rc == 0 && !run.resolved) /* otherwise stamped by what was read again */
             stamp(&run, members[i]->batch);
     }
     *ret_culprit = run.culprit;
@@ -505,7 +505,7 @@ static void run_alone(struct pg *pg, struct pg_member *member)
         pg_count(&pg->counts.replays);
 }
 
-/* These in one transaction; the process that failed there gets a turn alone, or, where it
+/* These in one transaction; the process that failed there runs again alone, or, where it
  * was gathered of many, is left as it failed. */
 static void run_together(struct pg *pg, struct pg_member **left, size_t lefts)
 {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"
@@ -48,7 +48,7 @@ void hf_bindings_put_real(struct hf_buf *out, double value)
 static bool is_name(struct hf_span raw)
 {
     return raw.len - 2 <= (size_t)HF_MAX_KEY_BYTES &&
-           hf_is_word((const char *)raw.at + 1, raw.len - 2);
+           hf_text_is_word((const char *)raw.at + 1, raw.len - 2);
 }
 
 /* Raw keys are words in quotes: their order is that of their bytes, and a key that another

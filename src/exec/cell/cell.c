@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"
@@ -264,7 +264,7 @@ static int over(struct hf_cell *cell, enum hf_cell_end end, const char *what,
     hf_buf_i64(&text, most);
     hf_buf_text(&text, end == HF_CELL_OVER_OPS ? " operations" : " bytes of output");
     const char *said = hf_buf_keep(&text, &cell->arena);
-    return said ? hf_cell_close(cell, end, hf_span_of(said)) : HF_ENOMEM;
+    return said ? hf_cell_close(cell, end, hf_turn_span_of(said)) : HF_ENOMEM;
 }
 
 /* An operation came out of the engine. */
@@ -474,8 +474,8 @@ static int keep_result(struct hf_cell *cell, size_t i,
         return hf_fail(err, HF_ETOOBIG, "value", "an answer is at most %lld bytes",
                        (long long)HF_MAX_CELL_VALUE_BYTES);
     int rc = is_plain(result) ? keep_plain(cell, result, to, err)
-                              : hf_copy(&cell->arena, &hf_s_tool_result, HF_COPY_STRICT,
-                                        result, to, err);
+                              : hf_value_copy(&cell->arena, &hf_s_tool_result,
+                                              HF_COPY_STRICT, result, to, err);
     if (rc)
         return rc;
     if (!cell->done_tool || !hf_same(cell->done_tool, tool))

@@ -38,8 +38,8 @@ static int copy_record(struct hf_cell *cell, const struct hf_op_record *from,
     if (rc || (from->name && !to->name) || !results)
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; i < from->result_count && rc == 0; i++)
-        rc = hf_copy(arena, &hf_s_tool_result, HF_COPY_STRICT, &from->results[i],
-                     &results[i], err);
+        rc = hf_value_copy(arena, &hf_s_tool_result, HF_COPY_STRICT, &from->results[i],
+                           &results[i], err);
     to->results = results;
     return rc;
 }
@@ -99,7 +99,8 @@ static int diverge(struct hf_cell *cell, const struct hf_op_record *was,
     if (now)
         put_op(&text, now->kind, now->name, now->args);
     const char *said = hf_buf_keep(&text, &cell->arena);
-    int rc = said ? hf_cell_close(cell, HF_CELL_DIVERGED, hf_span_of(said)) : HF_ENOMEM;
+    int rc = said ? hf_cell_close(cell, HF_CELL_DIVERGED, hf_turn_span_of(said))
+                  : HF_ENOMEM;
     return rc ? hf_fail_plain(err, rc) : 0;
 }
 
@@ -111,7 +112,7 @@ int hf_cell_ends_early(struct hf_cell *cell, struct hf_err *err)
 static bool same_op(const struct hf_op_record *was, const struct hf_op *now)
 {
     return was->kind == now->kind && hf_same(was->name, now->name) &&
-           hf_span_same(was->args, now->args);
+           hf_turn_span_same(was->args, now->args);
 }
 
 int hf_cell_replay(struct hf_cell *cell, struct hf_err *err)

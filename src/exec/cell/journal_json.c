@@ -1,7 +1,7 @@
 /* Journals of cells as JSON. See holdfast/turn_json.h. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "core/turn/codec.h"
@@ -71,8 +71,8 @@ static const struct hf_turn_codec codec = { .schema = &s_journal,
                                             .mode = HF_COPY_STRICT,
                                             .check = check_journal };
 
-int hf_journal_encode(const struct hf_alloc *alloc, const struct hf_op_record *ops,
-                      size_t count, struct hf_bytes *ret_json, struct hf_err *err)
+int hf_op_records_encode(const struct hf_alloc *alloc, const struct hf_op_record *ops,
+                         size_t count, struct hf_bytes *ret_json, struct hf_err *err)
 {
     struct hf_arena arena;
     if (count > 0 && !ops)
@@ -98,9 +98,10 @@ int hf_journal_encode(const struct hf_alloc *alloc, const struct hf_op_record *o
     return rc;
 }
 
-int hf_journal_decode(const struct hf_alloc *alloc, struct hf_span json,
-                      struct hf_decoded **ret_owner, const struct hf_op_record **ret_ops,
-                      size_t *ret_count, struct hf_err *err)
+int hf_op_records_decode(const struct hf_alloc *alloc, struct hf_span json,
+                         struct hf_decoded **ret_owner,
+                         const struct hf_op_record **ret_ops, size_t *ret_count,
+                         struct hf_err *err)
 {
     struct hf_decoded *owner = NULL;
     void *value = NULL;

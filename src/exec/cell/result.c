@@ -1,7 +1,7 @@
 /* What became of a cell, as the turn machine takes it. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "core/turn/given.h"
@@ -172,7 +172,7 @@ int hf_cell_close(struct hf_cell *cell, enum hf_cell_end end, struct hf_span mes
         rc = keep(cell, &finish);
     }
     for (size_t i = 0; well && i < cell->stop.note_count && rc == 0; i++)
-        rc = hf_cell_saw(cell, hf_span_of(cell->stop.notes[i]));
+        rc = hf_cell_saw(cell, hf_turn_span_of(cell->stop.notes[i]));
     struct hf_span variables = { "", 0 };
     const struct hf_tool_result *calls = NULL;
     if (rc == 0)

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -60,7 +60,7 @@ static bool says(struct hf_span raw, const char *text)
     struct hf_span said = { 0 };
     hf_arena_init(&arena, hf_alloc_system());
     bool same = hf_walk_text(&arena, raw, &said) == 0 &&
-                hf_span_same(said, hf_span_of(text));
+                hf_turn_span_same(said, hf_turn_span_of(text));
     hf_arena_fini(&arena);
     return same;
 }

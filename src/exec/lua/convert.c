@@ -2,7 +2,7 @@
  * would see of them, and what it would leave. */
 #include <locale.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"

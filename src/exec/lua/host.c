@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/text.h"
 #include "core/turn/schema.h"

@@ -3,7 +3,7 @@
 
 #include <lualib.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/json.h"
 

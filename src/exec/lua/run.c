@@ -9,7 +9,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -84,7 +84,7 @@ void hf_lua_charge(lua_State *L, size_t steps)
     run->steps += (int64_t)steps;
 }
 
-static hf_ms run_now(const struct hf_engine_run *run)
+static hf_ms mono_now(const struct hf_engine_run *run)
 {
     return run->clock ? run->clock->mono_ms(run->clock->user) : 0;
 }
@@ -97,7 +97,7 @@ static bool over_limit(struct hf_engine_run *run)
     if (run->steps > run->limits.steps)
         run->end = HF_CELL_OVER_STEPS;
     else if (run->clock &&
-             run->active_ms + (run_now(run) - run->since_ms) > run->limits.active_ms)
+             run->active_ms + (mono_now(run) - run->since_ms) > run->limits.active_ms)
         run->end = HF_CELL_OVER_TIME;
     return run->end != HF_CELL_RUNNING;
 }
@@ -336,7 +336,7 @@ static int keep_global(lua_State *L, const struct hf_lua_key *key, bool *first)
 {
     struct hf_engine_run *run = hf_lua_run_of(L);
     hf_buf_reset(&run->message);
-    if (key->kind != HF_LUA_KEY_TEXT || !hf_is_word(key->text, key->len) ||
+    if (key->kind != HF_LUA_KEY_TEXT || !hf_text_is_word(key->text, key->len) ||
         key->len > HF_LUA_NAME_MAX) {
         hf_buf_text(&run->message,
                     "a global's name must be a word (letters, digits and _)");
@@ -418,7 +418,7 @@ static int end_well(struct hf_engine_run *run, enum hf_cell_end end)
 }
 
 /* What a resume came to. */
-static int settle(struct hf_engine_run *run, int status)
+static int conclude(struct hf_engine_run *run, int status)
 {
     int rc = 0;
     bool out = status == LUA_ERRMEM || run->end == HF_CELL_OVER_MEMORY;
@@ -461,7 +461,7 @@ static int run_step(struct hf_engine_run *run, const struct hf_engine_answer *an
     locale_t before = uselocale(run->locale);
     int results = 0;
     int status = LUA_OK;
-    run->since_ms = run_now(run);
+    run->since_ms = mono_now(run);
     run->stop = (struct hf_engine_stop){ .end = HF_CELL_RUNNING };
     run->answer = answer;
     hf_buf_reset(&run->out);
@@ -472,10 +472,10 @@ static int run_step(struct hf_engine_run *run, const struct hf_engine_answer *an
         status = lua_resume(run->cell, NULL, 0, &results);
     if (status == LUA_YIELD)
         lua_pop(run->cell, results);
-    int rc = settle(run, status);
+    int rc = conclude(run, status);
     run->slice_end = INT64_MAX;
     run->answer = NULL;
-    run->active_ms += run_now(run) - run->since_ms;
+    run->active_ms += mono_now(run) - run->since_ms;
     uselocale(before);
     if (rc)
         return hf_fail_plain(err, rc);

@@ -124,19 +124,19 @@ const struct hf_shape hf_sweep_shape = HF_SHAPE("sweep", sweep_fields);
 /* ---- limits and policies ------------------------------------------------------------- */
 
 #define TEXT(type, member, ...) HF_FIELD(TEXT, type, member, false, __VA_ARGS__)
-#define LIMIT(name, member, help) AS(name, I64, hf_quota_state, limit.member, help)
+#define LIMIT(name, member, help) AS(name, I64, hf_limit_state, limit.member, help)
 
 static const struct hf_field limit_fields[] = {
-    AS("name", TEXT, hf_quota_state, limit.name, "key:K, rate:K or kind:K"),
-    TEXT(hf_quota_state, tenant, "tenant"),
+    AS("name", TEXT, hf_limit_state, limit.name, "key:K, rate:K or kind:K"),
+    TEXT(hf_limit_state, tenant, "tenant"),
     LIMIT("max_running", max_running, "claimable or running at once; 0: any number"),
     LIMIT("rate_count", rate_count, "starts in rate_ms; 0: at any rate"),
     LIMIT("rate_ms", rate_ms, "time in which rate_count starts are allowed"),
     LIMIT("burst", burst, "starts at once; 0: rate_count"),
-    COUNT(hf_quota_state, used, "claimable or running"),
-    COUNT(hf_quota_state, open, "claimable units, if the limit has a rate"),
-    COUNT(hf_quota_state, waiting, "units behind the gate"),
-    COUNT(hf_quota_state, next_at, "time at which the rate allows the next start; 0: "
+    COUNT(hf_limit_state, used, "claimable or running"),
+    COUNT(hf_limit_state, open, "claimable units, if the limit has a rate"),
+    COUNT(hf_limit_state, waiting, "units behind the gate"),
+    COUNT(hf_limit_state, next_at, "time at which the rate allows the next start; 0: "
                                    "no unit waits for the rate"),
 };
 const struct hf_shape hf_limit_shape = HF_SHAPE("limit", limit_fields);
@@ -161,10 +161,10 @@ const struct hf_shape hf_policy_shape = HF_SHAPE("policy", policy_fields);
 /* ---- the store ----------------------------------------------------------------------- */
 
 static const struct hf_field log_fields[] = {
-    COUNT(hf_log_entry, log_id, "number of the entry"),
-    COUNT(hf_log_entry, at, "time of the entry or occurrence"),
-    TEXT(hf_log_entry, what, "bump, amnesty or copy"),
-    HF_FIELD(JSON, hf_log_entry, detail, false, "data of the entry"),
+    COUNT(hf_store_log_entry, log_id, "number of the entry"),
+    COUNT(hf_store_log_entry, at, "time of the entry or occurrence"),
+    TEXT(hf_store_log_entry, what, "bump, amnesty or copy"),
+    HF_FIELD(JSON, hf_store_log_entry, detail, false, "data of the entry"),
 };
 const struct hf_shape hf_log_shape = HF_SHAPE("log_entry", log_fields);
 
@@ -186,13 +186,13 @@ static const struct hf_field doctor_fields[] = {
 };
 const struct hf_shape hf_doctor_shape = HF_SHAPE("findings", doctor_fields);
 
-static const struct hf_field limit_info_fields[] = {
-    TEXT(hf_limit_info, name, "name of the limit"),
-    COUNT(hf_limit_info, value, "the most, or the least"),
-    TEXT(hf_limit_info, unit, "unit of the value"),
-    TEXT(hf_limit_info, what, "what the limit bounds"),
+static const struct hf_field bound_fields[] = {
+    TEXT(hf_bound_info, name, "name of the bound"),
+    COUNT(hf_bound_info, value, "the most, or the least"),
+    TEXT(hf_bound_info, unit, "unit of the value"),
+    TEXT(hf_bound_info, what, "what is bounded"),
 };
-const struct hf_shape hf_limit_info_shape = HF_SHAPE("limit_info", limit_info_fields);
+const struct hf_shape hf_bound_shape = HF_SHAPE("bound", bound_fields);
 
 static const struct hf_field version_fields[] = {
     TEXT(hf_version_row, version, "version of the program"),

@@ -3,7 +3,7 @@
 #define HF_OP_SHAPES_LEDGER_H
 
 #include <holdfast/attention.h>
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/overview.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
@@ -27,14 +27,14 @@ extern const struct hf_shape hf_name_shape;
 extern const struct hf_shape hf_scope_shape;
 extern const struct hf_shape hf_doctor_shape;
 
-extern const struct hf_shape hf_output_shape;     /* struct hf_output_streams */
-extern const struct hf_shape hf_stats_shape;      /* struct hf_stats */
-extern const struct hf_shape hf_sweep_shape;      /* struct hf_sweep_report */
-extern const struct hf_shape hf_limit_shape;      /* struct hf_quota_state */
-extern const struct hf_shape hf_policy_shape;     /* struct hf_policy */
-extern const struct hf_shape hf_log_shape;        /* struct hf_log_entry */
-extern const struct hf_shape hf_finding_shape;    /* struct hf_finding */
-extern const struct hf_shape hf_limit_info_shape; /* struct hf_limit_info */
+extern const struct hf_shape hf_output_shape;  /* struct hf_output_streams */
+extern const struct hf_shape hf_stats_shape;   /* struct hf_stats */
+extern const struct hf_shape hf_sweep_shape;   /* struct hf_sweep_report */
+extern const struct hf_shape hf_limit_shape;   /* struct hf_limit_state */
+extern const struct hf_shape hf_policy_shape;  /* struct hf_policy */
+extern const struct hf_shape hf_log_shape;     /* struct hf_store_log_entry */
+extern const struct hf_shape hf_finding_shape; /* struct hf_finding */
+extern const struct hf_shape hf_bound_shape;   /* struct hf_bound_info */
 
 struct hf_store_facts_row {
     const char *facts; /* JSON */

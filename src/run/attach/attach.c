@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/sys/store.h>
 #include <holdfast/turn_json.h>
 

@@ -5,7 +5,7 @@
 #ifndef HF_RUN_COMMAND_CAPTURE_H
 #define HF_RUN_COMMAND_CAPTURE_H
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/process.h>
 
 #define HF_CAPTURE_HEAD ((int64_t)(65536 / HF_OUTPUT_CHUNK))

@@ -1,5 +1,5 @@
 /* Commands as payloads. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/run.h>
 
 #include <jansson.h>

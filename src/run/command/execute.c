@@ -16,7 +16,7 @@
 #define LAST_ROUNDS 128 /* of 16 KiB: more than a plain user's pipe can hold */
 #define PIPE_WRITE 4096 /* a pipe that is ready takes this much without blocking */
 
-hf_ms hf_run_now(const struct hf_run *run)
+hf_ms hf_run_mono(const struct hf_run *run)
 {
     return run->store->clock->mono_ms(run->store->clock->user);
 }
@@ -245,12 +245,12 @@ static int copy_plan(struct hf_run *run, const struct hf_run_plan *plan,
     for (int s = 0; s < HF_STREAM_COUNT; s++)
         run->relay[s].fd = plan->show[s];
     run->result.status = hf_status_word(HF_STATUS_RUNNING);
-    hf_ms now = hf_run_now(run);
+    hf_ms now = hf_run_mono(run);
     run->renew_at = now + run->ttl_ms / 3;
     run->look_at = now + HF_RUN_LOOK_MS;
     if (!run->work_id || !run->token || !run->owner || !run->incarnation)
         return hf_fail_plain(err, HF_ENOMEM);
-    return hf_holder_describe(&run->arena, getpid(), NULL, &run->holder, err);
+    return hf_life_describe(&run->arena, getpid(), NULL, &run->holder, err);
 }
 
 static int write_lock(struct hf_run *run, struct hf_err *err)
@@ -333,7 +333,7 @@ int hf_run_begin(struct hf_run *run, const struct hf_run_plan *wanted, struct hf
         return hf_fail_as(err, rc, &why);
     }
     let_go(run);
-    hf_ms now = hf_run_now(run);
+    hf_ms now = hf_run_mono(run);
     run->started = now;
     run->terminal = plan.terminal;
     run->flush_at = now + HF_RUN_FLUSH_MS;
@@ -353,7 +353,7 @@ static hf_ms kill_after(const struct hf_run *run)
  * at once, and a reader who does not read is waited for no longer. */
 static void stop_rest(struct hf_run *run)
 {
-    run->kill_at = hf_run_now(run);
+    run->kill_at = hf_run_mono(run);
     for (int s = 0; run->settled && s < HF_STREAM_COUNT; s++) {
         run->relay[s].fd = -1;
         run->relay[s].from = run->relay[s].to = 0;
@@ -369,11 +369,11 @@ void hf_run_stop(struct hf_run *run, enum hf_run_stop why)
         return;
     }
     if (run->result.stop != HF_RUN_GOES_ON) {
-        run->kill_at = hf_run_now(run); /* asked twice: no more patience */
+        run->kill_at = hf_run_mono(run); /* asked twice: no more patience */
         return;
     }
     run->result.stop = why;
-    run->kill_at = hf_run_now(run) + kill_after(run);
+    run->kill_at = hf_run_mono(run) + kill_after(run);
     /* To the group first: the terminal's way, and what a command expects of ^C. */
     if (why == HF_RUN_INTERRUPT)
         hf_child_signal(run->child, SIGINT);
@@ -494,7 +494,7 @@ static hf_ms sooner(hf_ms wait, hf_ms at, hf_ms now)
 
 size_t hf_run_poll(struct hf_run *run, struct pollfd fds[HF_RUN_FDS], hf_ms *ret_wait_ms)
 {
-    hf_ms now = hf_run_now(run), wait = 1000;
+    hf_ms now = hf_run_mono(run), wait = 1000;
     size_t n = 0;
     if (run->over || !run->child) {
         *ret_wait_ms = 0;
@@ -585,7 +585,7 @@ bool hf_run_step(struct hf_run *run)
 {
     if (run->over || !run->child)
         return true;
-    hf_ms now = hf_run_now(run);
+    hf_ms now = hf_run_mono(run);
     note_exit(run, now);
     for (int s = 0; s < HF_STREAM_COUNT; s++)
         (void)pump(run, (enum hf_stream)s, HF_RELAY_BYTES, ROUNDS);

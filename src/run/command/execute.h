@@ -94,7 +94,7 @@ struct hf_run {
     struct hf_asker asker;
 };
 
-hf_ms hf_run_now(const struct hf_run *run);
+hf_ms hf_run_mono(const struct hf_run *run);
 
 /* lease.c: what the store says, by any thread; what follows from it, by the stepper. A lease
  * that is not found among the renewed ones is looked at. */

@@ -111,7 +111,7 @@ static bool is_due(const struct pass *pass, const struct hf_work *work)
 static enum fate fate_of(const struct pass *pass, const struct hf_lock_facts *facts,
                          const struct hf_work *work)
 {
-    bool dead = hf_holder_dead(facts->holder);
+    bool dead = hf_life_dead(facts->holder);
     bool bound = hf_disposition_of(facts->disposition) == HF_DISPOSITION_OWNER_BOUND;
     enum hf_status status = work ? hf_status_of(work->status) : HF_STATUS_NONE;
     bool ours = work && work->attempt_count == facts->attempt;
@@ -180,7 +180,7 @@ static int named_in_page(const struct pass *pass, const char *path, const char *
                                 .limit = (size_t)HF_MAX_PAGE };
     int rc = hf_work_list(pass->reaper->store, &all, &filter, ret_page, pass->err);
     for (size_t i = 0; rc == 0 && !*ret_named && i < hf_answer_count(*ret_page); i++)
-        *ret_named = hf_holder_names(hf_answer_at(*ret_page, i)->work.holder, path);
+        *ret_named = hf_life_names(hf_answer_at(*ret_page, i)->work.holder, path);
     return rc;
 }
 
@@ -236,7 +236,7 @@ static void collect_output(struct pass *pass, const char *path,
     struct followed fresh;
     struct hf_err ignored;
     bool last = gone && !hf_lock_output_busy(path);
-    if (!last && !hf_holder_dead(facts->holder))
+    if (!last && !hf_life_dead(facts->holder))
         return;
     pass->ending += gone && !last; /* its keeper ends in a moment */
     struct followed *one = follow(pass->reaper, path, &fresh);
@@ -256,7 +256,7 @@ static void forget_file(const struct pass *pass, const struct hf_lock_facts *fac
     enum hf_status status = work ? hf_status_of(work->status) : HF_STATUS_NONE;
     bool needed = status == HF_STATUS_RUNNING || status == HF_STATUS_WAITING_USER ||
                   status == HF_STATUS_WAITING_EXTERNAL;
-    if (!needed && (old || !facts->holder || hf_holder_dead(facts->holder)))
+    if (!needed && (old || !facts->holder || hf_life_dead(facts->holder)))
         (void)unlink(tree->path); /* tried again at the next pass */
 }
 
@@ -265,7 +265,7 @@ static void forget_file(const struct pass *pass, const struct hf_lock_facts *fac
 static void look_at_call(struct pass *pass, const struct hf_lock_facts *facts,
                          struct hf_tree *tree, enum hf_lock_look look)
 {
-    if (!hf_holder_dead(facts->holder))
+    if (!hf_life_dead(facts->holder))
         return;
     if (look == HF_LOCK_FREE) {
         (void)unlink(tree->path); /* tried again at the next pass */
@@ -315,7 +315,7 @@ static void look_at(void *user, const char *path)
         hf_answer_free(answer);
         return;
     }
-    tree.spare = hf_holder_living(facts.holder);
+    tree.spare = hf_life_living(facts.holder);
     enum fate fate = fate_of(pass, &facts, work);
     bool ending = fate == FATE_END && end_tree(pass, &tree);
     if (fate != FATE_FINE && pass->each) {
@@ -381,7 +381,7 @@ static void each_rival(void *user, const char *path)
         hf_lock_look(rival->arena, path, &facts, &tree) != HF_LOCK_HELD ||
         !facts.work_id || !hf_same(facts.work_id, rival->run->work_id))
         return;
-    tree.spare = hf_holder_living(facts.holder);
+    tree.spare = hf_life_living(facts.holder);
     size_t found = hf_tree_signal(&tree, rival->signal);
     if (found && rival->signal == SIGTERM)
         (void)hf_tree_signal(&tree, SIGCONT);
@@ -407,10 +407,10 @@ int hf_run_clear_way(struct hf_run *run, hf_ms most_ms, struct hf_err *err)
 {
     bool may_end = run->disposition == HF_DISPOSITION_RERUNNABLE;
     size_t left = signal_rivals(run, may_end ? SIGTERM : 0);
-    hf_ms begun = hf_run_now(run), now = begun;
+    hf_ms begun = hf_run_mono(run), now = begun;
     while (left && may_end && now - begun < most_ms) {
         (void)poll(NULL, 0, 20);
-        now = hf_run_now(run);
+        now = hf_run_mono(run);
         hf_asker_take(run);
         hf_asker_ask(run, now); /* the lease is ours already */
         left = signal_rivals(run, now - begun < most_ms / 2 ? 0 : SIGKILL);

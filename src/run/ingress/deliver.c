@@ -19,17 +19,17 @@
 #define LOOKS 2
 
 static int create(struct hf_store *store, const struct hf_caller *who,
-                  const struct hf_new *request, struct hf_answer **ret_answer,
+                  const struct hf_work_spec *request, struct hf_answer **ret_answer,
                   struct hf_err *err)
 {
-    struct hf_new unit = *request;
+    struct hf_work_spec unit = *request;
     unit.reply_ref = NULL;
     return hf_work_create_checked(store, who, &unit, 1, HF_ALL_OR_NONE, ret_answer, err);
 }
 
 /* The same for every delivery of one message. */
-static int name_operation(const struct hf_new *request, char ret_text[OPERATION_TEXT],
-                          struct hf_err *err)
+static int name_operation(const struct hf_work_spec *request,
+                          char ret_text[OPERATION_TEXT], struct hf_err *err)
 {
     struct hf_digest digest;
     uint8_t bytes[HF_DIGEST_BYTES];
@@ -46,7 +46,7 @@ static int name_operation(const struct hf_new *request, char ret_text[OPERATION_
 
 /* HF_ENOTFOUND, HF_EAMBIGUOUS: no process waits for it, or several do. */
 static int resume(struct hf_store *store, const struct hf_caller *who,
-                  const struct hf_new *request, struct hf_answer **ret_answer,
+                  const struct hf_work_spec *request, struct hf_answer **ret_answer,
                   struct hf_err *err)
 {
     struct hf_change change = { .size = sizeof change,
@@ -65,8 +65,8 @@ static bool takes_nobody(int rc)
 /* Between the look for a receipt and the look for who waits, the same message may have ended
  * the wait by another way: so no process is believed only the second time. */
 static int resume_if_one(struct hf_store *store, const struct hf_caller *who,
-                         const struct hf_new *request, struct hf_answer **ret_answer,
-                         struct hf_err *err)
+                         const struct hf_work_spec *request,
+                         struct hf_answer **ret_answer, struct hf_err *err)
 {
     int rc = HF_ENOTFOUND;
     for (int i = 0; takes_nobody(rc) && i < LOOKS; i++)
@@ -75,7 +75,7 @@ static int resume_if_one(struct hf_store *store, const struct hf_caller *who,
 }
 
 int hf_work_deliver(struct hf_store *store, const struct hf_caller *who,
-                    const struct hf_new *request, struct hf_answer **ret_answer,
+                    const struct hf_work_spec *request, struct hf_answer **ret_answer,
                     bool *ret_resumed, struct hf_err *err)
 {
     char operation[OPERATION_TEXT];
@@ -83,7 +83,7 @@ int hf_work_deliver(struct hf_store *store, const struct hf_caller *who,
     struct hf_err why = { 0 };
     bool known = false;
     *ret_resumed = false;
-    int rc = hf_new_check(request, err);
+    int rc = hf_work_spec_check(request, err);
     if (rc)
         return rc;
     if (!request->reply_ref)

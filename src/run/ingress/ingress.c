@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/sized.h"
@@ -426,8 +426,8 @@ static int hand_over(struct hf_ingress *in, struct request *request,
 }
 
 static struct request *new_request(const struct hf_ingress *in,
-                                   const struct hf_caller *who, const struct hf_new *news,
-                                   struct hf_err *err)
+                                   const struct hf_caller *who,
+                                   const struct hf_work_spec *news, struct hf_err *err)
 {
     const struct hf_clock *clock = hf_clock_system();
     struct hf_buf line;
@@ -450,13 +450,13 @@ static struct request *new_request(const struct hf_ingress *in,
 }
 
 int hf_ingress_put(struct hf_ingress *in, const struct hf_caller *who,
-                   const struct hf_new *news, struct hf_ingress_result *ret_result,
+                   const struct hf_work_spec *news, struct hf_ingress_result *ret_result,
                    struct hf_err *err)
 {
     struct hf_err why = { 0 };
     int rc = hf_caller_check(who, err);
     if (rc == 0)
-        rc = hf_new_check(news, err);
+        rc = hf_work_spec_check(news, err);
     if (rc)
         return rc;
     struct request *request = new_request(in, who, news, &why);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -153,7 +153,7 @@ int hf_spool_write(const struct hf_spool *spool, struct hf_span line, struct hf_
 }
 
 int hf_spool_append(const struct hf_spool *given, const struct hf_caller *who,
-                    const struct hf_new *request, struct hf_err *err)
+                    const struct hf_work_spec *request, struct hf_err *err)
 {
     struct hf_spool spool;
     struct hf_buf line;
@@ -166,7 +166,7 @@ int hf_spool_append(const struct hf_spool *given, const struct hf_caller *who,
     if (rc == 0)
         rc = hf_caller_check(who, err);
     if (rc == 0)
-        rc = hf_new_check(request, err);
+        rc = hf_work_spec_check(request, err);
     if (rc)
         return rc;
     hf_buf_init(&line, hf_alloc_system(), (size_t)HF_MAX_SPOOL_LINE_BYTES);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json_walk.h"
@@ -17,15 +17,15 @@ static const struct hf_input spooled_inputs[] = {
     { .name = NULL },
 };
 
-void hf_spool_encode(const struct hf_caller *who, const struct hf_new *request,
+void hf_spool_encode(const struct hf_caller *who, const struct hf_work_spec *request,
                      hf_ms spooled_at, struct hf_buf *out)
 {
     static const struct hf_caller unnamed;
     struct hf_json json;
     hf_json_begin(&json, out);
     hf_json_object(&json);
-    hf_inputs_write(&json, hf_new_inputs, request, &hf_new_blank);
-    hf_inputs_write(&json, hf_new_limit_inputs, request, &hf_new_blank);
+    hf_inputs_write(&json, hf_work_spec_inputs, request, &hf_work_spec_blank);
+    hf_inputs_write(&json, hf_work_spec_limit_inputs, request, &hf_work_spec_blank);
     hf_inputs_write(&json, hf_caller_inputs, who ? who : &unnamed, &unnamed);
     hf_json_put_i64(&json, "spooled_at", spooled_at);
     hf_json_end(&json);
@@ -54,9 +54,10 @@ static void read_source(struct hf_span text, struct hf_arena *arena,
 int hf_spool_decode(struct hf_span text, struct hf_arena *arena,
                     struct hf_spool_line *ret_line, struct hf_err *err)
 {
-    struct hf_spool_line line = { .request = hf_new_blank, .who.size = sizeof(line.who) };
-    const struct hf_input_part parts[] = { { hf_new_inputs, &line.request },
-                                           { hf_new_limit_inputs, &line.request },
+    struct hf_spool_line line = { .request = hf_work_spec_blank,
+                                  .who.size = sizeof(line.who) };
+    const struct hf_input_part parts[] = { { hf_work_spec_inputs, &line.request },
+                                           { hf_work_spec_limit_inputs, &line.request },
                                            { hf_caller_inputs, &line.who },
                                            { spooled_inputs, &line },
                                            { NULL, NULL } };

@@ -8,14 +8,14 @@
 #include "base/buf.h"
 
 struct hf_spool_line {
-    struct hf_caller who;  /* NULL where the line does not say */
-    struct hf_new request; /* not checked: hf_new_check does */
-    const char *source;    /* as written, also where it is no source */
-    hf_ms spooled_at;      /* for people */
+    struct hf_caller who;        /* NULL where the line does not say */
+    struct hf_work_spec request; /* not checked: hf_work_spec_check does */
+    const char *source;          /* as written, also where it is no source */
+    hf_ms spooled_at;            /* for people */
 };
 
 /* Appends the line with its end. The request has been checked. */
-void hf_spool_encode(const struct hf_caller *who, const struct hf_new *request,
+void hf_spool_encode(const struct hf_caller *who, const struct hf_work_spec *request,
                      hf_ms spooled_at, struct hf_buf *out);
 
 /* Reads a line without its end; texts are copied into the arena. HF_EINVAL or HF_ETOOBIG

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -116,7 +116,7 @@ static void refuse_one(struct reconcile *r, int code)
 
 static int create_batch(struct reconcile *r)
 {
-    struct hf_new news[BATCH];
+    struct hf_work_spec news[BATCH];
     struct hf_answer *answer = NULL;
     if (r->count == 0)
         return 0;
@@ -191,7 +191,7 @@ static int take_line(struct reconcile *r, struct hf_span text, const struct plac
     if (rc == 0)
         rc = hf_caller_check(&line.who, &why);
     if (rc == 0)
-        rc = hf_new_check(&line.request, &why);
+        rc = hf_work_spec_check(&line.request, &why);
     if (rc == HF_ENOMEM)
         return hf_fail_plain(r->err, rc);
     if (rc) {

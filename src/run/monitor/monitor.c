@@ -5,7 +5,7 @@
 #include "base/sized.h"
 #include "store/api/work.h"
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/sys/store.h>
 
 #define SWEEPS_MAX 1000

@@ -2,7 +2,7 @@
 #ifndef HF_RUN_MONITOR_POINTER_H
 #define HF_RUN_MONITOR_POINTER_H
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/monitor.h>
 
 /* Moments of a write, for tests that end the process there. */

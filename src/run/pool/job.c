@@ -1,7 +1,7 @@
 /* Jobs: enqueueing, and what the code that runs one may ask and say. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"
@@ -13,7 +13,7 @@
 /* A job that is in the way of another of its dedup key: put off, if its time has not
  * come. HF_ETRANSITION: it has. */
 static int put_off(struct hf_store *store, const struct hf_caller *who, const char *id,
-                   const struct hf_job_new *job, struct hf_answer **ret_answer)
+                   const struct hf_job_spec *job, struct hf_answer **ret_answer)
 {
     struct hf_change later = { .size = sizeof later,
                                .verb = HF_VERB_RESCHEDULE,
@@ -23,10 +23,11 @@ static int put_off(struct hf_store *store, const struct hf_caller *who, const ch
     return hf_work_change(store, who, &later, 1, HF_ALL_OR_NONE, ret_answer, NULL);
 }
 
-static struct hf_new request_of(const struct hf_job_new *job, const char *source_id)
+static struct hf_work_spec request_of(const struct hf_job_spec *job,
+                                      const char *source_id)
 {
-    return (struct hf_new){
-        .size = sizeof(struct hf_new),
+    return (struct hf_work_spec){
+        .size = sizeof(struct hf_work_spec),
         .source = HF_SOURCE_MANUAL,
         .source_id = source_id,
         .kind = job->kind,
@@ -52,7 +53,7 @@ static struct hf_new request_of(const struct hf_job_new *job, const char *source
     };
 }
 
-static int check_job(const struct hf_job_new *job, struct hf_err *err)
+static int check_job(const struct hf_job_spec *job, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
     int rc = hf_check_key(job->kind, max, "kind", err);
@@ -75,24 +76,24 @@ static int check_job(const struct hf_job_new *job, struct hf_err *err)
     return 0;
 }
 
-int hf_job_check(const struct hf_job_new *given, struct hf_err *err)
+int hf_job_check(const struct hf_job_spec *given, struct hf_err *err)
 {
-    struct hf_job_new job;
+    struct hf_job_spec job;
     int rc = hf_sized_copy(given, sizeof job, sizeof job, &job, err);
     if (rc == 0)
         rc = check_job(&job, err);
     if (rc)
         return rc;
-    struct hf_new request = request_of(&job,
-                                       job.idempotency_key ? job.idempotency_key : "any");
-    return hf_new_check(&request, err);
+    struct hf_work_spec request = request_of(
+        &job, job.idempotency_key ? job.idempotency_key : "any");
+    return hf_work_spec_check(&request, err);
 }
 
 int hf_job_enqueue(struct hf_store *store, const struct hf_caller *who,
-                   const struct hf_job_new *given, struct hf_answer **ret_answer,
+                   const struct hf_job_spec *given, struct hf_answer **ret_answer,
                    struct hf_err *err)
 {
-    struct hf_job_new job;
+    struct hf_job_spec job;
     char nonce[HF_NONCE_TEXT];
     int rc = hf_sized_copy(given, sizeof job, sizeof job, &job, err);
     if (rc == 0)
@@ -101,8 +102,8 @@ int hf_job_enqueue(struct hf_store *store, const struct hf_caller *who,
         rc = hf_nonce(store->random, nonce, err);
     if (rc)
         return rc;
-    struct hf_new request = request_of(&job,
-                                       job.idempotency_key ? job.idempotency_key : nonce);
+    struct hf_work_spec request = request_of(
+        &job, job.idempotency_key ? job.idempotency_key : nonce);
     struct hf_answer *answer = NULL, *moved = NULL;
     rc = hf_work_create(store, who, &request, 1, HF_ALL_OR_NONE, &answer, err);
     if (rc)

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/store.h>
 
 #include "base/buf.h"

@@ -1,5 +1,5 @@
 /* Processes: waiting for one, and draining an owner's. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/process.h>
 
 #include "base/err.h"

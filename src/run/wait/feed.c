@@ -9,7 +9,7 @@
 #include "store/api/work.h"
 #include "store/batch/ops.h"
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #define LOOK_MS 250
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -137,7 +137,7 @@ static int do_creates(struct hf_store *store, const struct submitted_op *ops,
 {
     struct hf_arena arena;
     hf_arena_init(&arena, store->alloc);
-    struct hf_new *news = hf_arena_room(&arena, items, sizeof *news);
+    struct hf_work_spec *news = hf_arena_room(&arena, items, sizeof *news);
     size_t n = 0;
     for (const struct submitted_op *op = ops; news && op; op = op->next) {
         memcpy(news + n, op->what.create, op->what.n * sizeof *news);

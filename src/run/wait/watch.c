@@ -45,7 +45,7 @@ static void add(struct hf_death_watch *watch, const char *holder)
     if (watch->count == HF_DEATH_WATCH_MAX)
         return;
     bool gone = false;
-    int fd = hf_holder_pidfd(holder, &gone);
+    int fd = hf_life_pidfd(holder, &gone);
     watch->gone |= gone;
     if (fd < 0)
         return;

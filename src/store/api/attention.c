@@ -1,6 +1,6 @@
 /* The public verbs of attention.h: each kind of finding is read from the store and put into words
  * and numbers, with the operation that deals with it. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* See call.h. */
 #include "store/api/call.h"
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "store/api/work.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/arena.h"
 #include "base/json.h"

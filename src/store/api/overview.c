@@ -1,5 +1,5 @@
 /* The public verbs of overview.h: check the input, complete the caller, hand over. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/text.h"
 #include "store/api/call.h"
@@ -7,10 +7,10 @@
 #define KEY_MAX ((size_t)HF_MAX_KEY_BYTES)
 #define PAGE 100
 
-static const struct hf_watch_methods *watch_of(struct api_call *call,
-                                               const struct hf_store *store)
+static const struct hf_overview_methods *watch_of(struct api_call *call,
+                                                  const struct hf_store *store)
 {
-    const struct hf_watch_methods *watch = store->methods->watch;
+    const struct hf_overview_methods *watch = store->methods->watch;
     if (!watch)
         API_STEP(*call, hf_fail(&call->why, HF_EINVAL, "store",
                                 "this store does not implement counts"));
@@ -21,7 +21,7 @@ int hf_queue_list(struct hf_store *store, const struct hf_caller *given,
                   hf_each_queue *each, void *user, struct hf_err *err)
 {
     struct api_call call = api_begin(given);
-    const struct hf_watch_methods *watch = watch_of(&call, store);
+    const struct hf_overview_methods *watch = watch_of(&call, store);
     API_STEP(call, watch->queues(store, &call.who, each, user, &call.why));
     return api_end(&call, err);
 }
@@ -31,7 +31,7 @@ int hf_holder_list(struct hf_store *store, const struct hf_caller *given,
                    struct hf_err *err)
 {
     struct api_call call = api_begin(given);
-    const struct hf_watch_methods *watch = watch_of(&call, store);
+    const struct hf_overview_methods *watch = watch_of(&call, store);
     API_STEP(call, hf_check_key_opt(owner, KEY_MAX, "owner", &call.why));
     API_STEP(call, watch->holders(store, &call.who, owner, each, user, &call.why));
     return api_end(&call, err);
@@ -41,12 +41,12 @@ int hf_work_ages(struct hf_store *store, const struct hf_caller *given,
                  struct hf_age_table *ret_ages, struct hf_err *err)
 {
     struct api_call call = api_begin(given);
-    const struct hf_watch_methods *watch = watch_of(&call, store);
+    const struct hf_overview_methods *watch = watch_of(&call, store);
     API_STEP(call, watch->ages(store, &call.who, ret_ages, &call.why));
     return api_end(&call, err);
 }
 
-static int check_occurrences(const struct hf_watch_methods *watch,
+static int check_occurrences(const struct hf_overview_methods *watch,
                              struct hf_occurrence_filter *filter, struct hf_err *err)
 {
     int rc = watch->occurrences ? 0
@@ -68,7 +68,7 @@ int hf_occurrence_list(struct hf_store *store, const struct hf_caller *given,
 {
     struct hf_occurrence_filter filter = { .size = sizeof filter };
     struct api_call call = api_begin(given);
-    const struct hf_watch_methods *watch = watch_of(&call, store);
+    const struct hf_overview_methods *watch = watch_of(&call, store);
     if (wanted)
         API_COPY(call, wanted, &filter);
     API_STEP(call, check_occurrences(watch, &filter, &call.why));

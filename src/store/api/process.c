@@ -1,5 +1,5 @@
 /* The public verbs of process.h, as steps of a call (call.h). */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/process.h>
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "core/ledger/step.h"
 #include "store/api/call.h"
-#include "store/api/given.h"
 #include "store/api/page.h"
+#include "store/api/request.h"
 #include "store/api/work.h"
 #include "store/process/process.h"
 
@@ -34,7 +34,7 @@ static struct api_call begin(const struct hf_store *store, const struct hf_calle
 
 /* ---- register ---------------------------------------------------------------------- */
 
-static int check_disposition(const struct hf_new *work, struct hf_err *err)
+static int check_disposition(const struct hf_work_spec *work, struct hf_err *err)
 {
     if (work->disposition == HF_DISPOSITION_NONE ||
         work->disposition == HF_DISPOSITION_EXPIRE)
@@ -44,7 +44,7 @@ static int check_disposition(const struct hf_new *work, struct hf_err *err)
     return 0;
 }
 
-static int check_facts(const struct hf_process_new *request, struct hf_err *err)
+static int check_facts(const struct hf_process_spec *request, struct hf_err *err)
 {
     const struct {
         const char *value, *field;
@@ -76,7 +76,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* In order, each once: so the same observers are the same request. */
-static int sort_observers(struct hf_arena *arena, struct hf_process_new *request,
+static int sort_observers(struct hf_arena *arena, struct hf_process_spec *request,
                           struct hf_err *err)
 {
     size_t count = request->observer_count, kept = 0;
@@ -106,7 +106,7 @@ static int sort_observers(struct hf_arena *arena, struct hf_process_new *request
     return 0;
 }
 
-static int check_request(struct hf_arena *arena, struct hf_process_new *request,
+static int check_request(struct hf_arena *arena, struct hf_process_spec *request,
                          struct hf_err *err)
 {
     if (!request->work)
@@ -117,11 +117,11 @@ static int check_request(struct hf_arena *arena, struct hf_process_new *request,
     if (rc == 0)
         rc = check_facts(request, err);
     if (rc == 0)
-        rc = hf_given_json(arena, &request->definition, "definition", err);
+        rc = hf_api_json(arena, &request->definition, "definition", err);
     if (rc == 0)
-        rc = hf_given_json(arena, &request->labels, "labels", err);
+        rc = hf_api_json(arena, &request->labels, "labels", err);
     if (rc == 0)
-        rc = hf_given_labels(request->labels, err);
+        rc = hf_api_labels(request->labels, err);
     if (rc == 0)
         rc = sort_observers(arena, request, err);
     if (rc == 0 && request->claim)
@@ -137,11 +137,11 @@ static int check_request(struct hf_arena *arena, struct hf_process_new *request,
 }
 
 int hf_process_register(struct hf_store *store, const struct hf_caller *given,
-                        const struct hf_process_new *wanted,
+                        const struct hf_process_spec *wanted,
                         struct hf_answer **ret_answer, struct hf_err *err)
 {
     struct hf_arena arena;
-    struct hf_process_new request;
+    struct hf_process_spec request;
     struct api_call call = begin(store, given);
     hf_arena_init(&arena, store->alloc);
     API_COPY(call, wanted, &request);
@@ -199,7 +199,7 @@ static int check_filter(struct hf_arena *arena, struct hf_process_filter *filter
         filter->limit = 100;
     if (rc == 0)
         rc = label_member(arena, &filter->label, err);
-    return rc ? rc : hf_given_json(arena, &filter->definition, "definition", err);
+    return rc ? rc : hf_api_json(arena, &filter->definition, "definition", err);
 }
 
 static struct api_page page_of(const struct hf_caller *who,
@@ -295,7 +295,7 @@ static int check_tell(struct hf_arena *arena, struct hf_process_tell *tell,
         rc = check_signal(tell->name, err);
     if (rc == 0 && tell->what == HF_TELL_APPEND && hf_event_reserved(tell->name))
         rc = hf_fail(err, HF_EINVAL, "type", "this event type is the ledger's own");
-    return rc ? rc : hf_given_json(arena, &tell->payload, "payload", err);
+    return rc ? rc : hf_api_json(arena, &tell->payload, "payload", err);
 }
 
 int hf_process_tell(struct hf_store *store, const struct hf_caller *given,

@@ -42,10 +42,10 @@ static int finish(const struct api_call *call, struct hf_schedules *made,
 }
 
 int hf_schedule_add(struct hf_store *store, const struct hf_caller *given,
-                    const struct hf_schedule_new *wanted,
+                    const struct hf_schedule_spec *wanted,
                     struct hf_schedules **ret_schedules, struct hf_err *err)
 {
-    struct hf_schedule_new full;
+    struct hf_schedule_spec full;
     struct api_call call = begin(store, given);
     API_COPY(call, wanted, &full);
     API_STEP(call, hf_schedule_check(&full, true, &call.why));
@@ -56,10 +56,10 @@ int hf_schedule_add(struct hf_store *store, const struct hf_caller *given,
 }
 
 int hf_schedule_update(struct hf_store *store, const struct hf_caller *given,
-                       const struct hf_schedule_new *wanted, int64_t revision,
+                       const struct hf_schedule_spec *wanted, int64_t revision,
                        struct hf_schedules **ret_schedules, struct hf_err *err)
 {
-    struct hf_schedule_new full;
+    struct hf_schedule_spec full;
     struct api_call call = begin(store, given);
     API_COPY(call, wanted, &full);
     API_STEP(call, hf_schedule_check(&full, true, &call.why));
@@ -224,10 +224,10 @@ int hf_schedule_upcoming(const struct hf_schedule *schedule, hf_ms from, size_t 
     return rc;
 }
 
-int hf_schedule_preview(const struct hf_schedule_new *wanted, hf_ms from, size_t count,
+int hf_schedule_preview(const struct hf_schedule_spec *wanted, hf_ms from, size_t count,
                         hf_ms *ret_slots, size_t *ret_count, struct hf_err *err)
 {
-    struct hf_schedule_new full;
+    struct hf_schedule_spec full;
     struct hf_schedule schedule;
     struct hf_zones zones;
     const struct hf_zone *zone = NULL;

@@ -1,5 +1,5 @@
 /* The public verbs of session.h: check the input, complete the caller, hand over. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <holdfast/turn_json.h>
 
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "core/session/session.h"
 #include "core/wait/wait.h"
 #include "store/api/call.h"
-#include "store/api/given.h"
 #include "store/api/page.h"
+#include "store/api/request.h"
 #include "store/api/session.h"
 #include "store/api/work.h"
 
@@ -146,7 +146,7 @@ static int check_object(const char *json, size_t max, const char *field,
 static int given_object(struct hf_arena *arena, const char **json, const char *field,
                         struct hf_err *err)
 {
-    int rc = hf_given_json(arena, json, field, err);
+    int rc = hf_api_json(arena, json, field, err);
     return rc || !*json ? rc : check_object(*json, SIZE_MAX, field, err);
 }
 
@@ -163,7 +163,7 @@ static int fresh_id(const struct hf_store *store, struct hf_arena *arena,
 
 /* ---- create --------------------------------------------------------------------------- */
 
-static int check_relation(const struct hf_session_new *request, struct hf_err *err)
+static int check_relation(const struct hf_session_spec *request, struct hf_err *err)
 {
     bool needs = request->relation == HF_RELATION_CHILD ||
                  request->relation == HF_RELATION_FORK;
@@ -181,7 +181,7 @@ static int check_relation(const struct hf_session_new *request, struct hf_err *e
 }
 
 static int check_new(const struct hf_store *store, struct hf_arena *arena,
-                     struct hf_session_new *request, struct hf_err *err)
+                     struct hf_session_spec *request, struct hf_err *err)
 {
     int rc = request->session_id ? check_id(request->session_id, err)
                                  : fresh_id(store, arena, &request->session_id, err);
@@ -192,17 +192,17 @@ static int check_new(const struct hf_store *store, struct hf_arena *arena,
     if (rc == 0)
         rc = given_object(arena, &request->config, "config", err);
     if (rc == 0)
-        rc = hf_given_json(arena, &request->cause, "cause", err);
+        rc = hf_api_json(arena, &request->cause, "cause", err);
     if (rc == 0)
         rc = given_object(arena, &request->labels, "labels", err);
-    return rc ? rc : hf_given_labels(request->labels, err);
+    return rc ? rc : hf_api_labels(request->labels, err);
 }
 
 int hf_session_create(struct hf_store *store, const struct hf_caller *given,
-                      const struct hf_session_new *wanted,
+                      const struct hf_session_spec *wanted,
                       struct hf_session_answer **ret_answer, struct hf_err *err)
 {
-    struct hf_session_new request;
+    struct hf_session_spec request;
     struct hf_arena arena;
     struct api_call call = begin(store, given);
     hf_arena_init(&arena, store->alloc);
@@ -636,7 +636,7 @@ static int check_waits(const struct hf_session_step *step, struct hf_err *err)
         rc = hf_fail(err, HF_EINVAL, "waits",
                      "a turn that is put away waits for something: list it");
     for (size_t i = 0; rc == 0 && i < step->wait_count; i++)
-        rc = hf_wait_new_check(&step->waits[i], err);
+        rc = hf_wait_spec_check(&step->waits[i], err);
     return rc;
 }
 
@@ -800,7 +800,7 @@ int hf_session_hand_back(struct hf_store *store, const struct hf_caller *given,
 
 int hf_session_cancel_turn(struct hf_store *store, const struct hf_caller *given,
                            const struct hf_session_cancel *wanted,
-                           enum hf_turn_cancel *ret_answer, struct hf_err *err)
+                           enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {
     struct hf_session_cancel request;
     struct api_call call = begin(store, given);

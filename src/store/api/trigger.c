@@ -1,5 +1,5 @@
 /* The public verbs over triggers, as steps of a call (call.h). */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/text.h"
 #include "store/api/call.h"
@@ -38,10 +38,10 @@ static struct hf_subscriptions *room_for(struct api_call *call,
 }
 
 static int define(struct hf_store *store, const struct hf_caller *given,
-                  const struct hf_subscription_new *wanted, int64_t revision,
+                  const struct hf_subscription_spec *wanted, int64_t revision,
                   struct hf_subscriptions **ret_subscriptions, struct hf_err *err)
 {
-    struct hf_subscription_new full;
+    struct hf_subscription_spec full;
     struct api_call call = begin(store, given);
     API_COPY(call, wanted, &full);
     API_STEP(call, hf_subscription_check(&full, &call.why));
@@ -52,14 +52,14 @@ static int define(struct hf_store *store, const struct hf_caller *given,
 }
 
 int hf_trigger_subscribe(struct hf_store *store, const struct hf_caller *who,
-                         const struct hf_subscription_new *wanted,
+                         const struct hf_subscription_spec *wanted,
                          struct hf_subscriptions **ret_subscriptions, struct hf_err *err)
 {
     return define(store, who, wanted, 0, ret_subscriptions, err);
 }
 
 int hf_trigger_update(struct hf_store *store, const struct hf_caller *who,
-                      const struct hf_subscription_new *wanted, int64_t revision,
+                      const struct hf_subscription_spec *wanted, int64_t revision,
                       struct hf_subscriptions **ret_subscriptions, struct hf_err *err)
 {
     if (revision < 1)
@@ -159,10 +159,10 @@ static int end_emission(const struct api_call *call, struct hf_emission *emissio
 }
 
 int hf_trigger_emit(struct hf_store *store, const struct hf_caller *given,
-                    const struct hf_occurrence_new *wanted,
+                    const struct hf_occurrence_spec *wanted,
                     struct hf_emission **ret_emission, struct hf_err *err)
 {
-    struct hf_occurrence_new occurrence;
+    struct hf_occurrence_spec occurrence;
     struct api_call call = begin(store, given);
     API_COPY(call, wanted, &occurrence);
     API_STEP(call, hf_occurrence_check(&occurrence, &call.why));

@@ -1,12 +1,12 @@
 /* The public verbs of wait.h: check the input, complete the caller, hand over. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include <string.h>
 
 #include "base/text.h"
 #include "core/wait/wait.h"
 #include "store/api/call.h"
-#include "store/api/given.h"
+#include "store/api/request.h"
 
 #define KEY_MAX ((size_t)HF_MAX_KEY_BYTES)
 #define LIST_DEFAULT 100
@@ -98,7 +98,7 @@ static int check_resolve(struct hf_arena *arena, struct hf_wait_resolve *request
     int rc = request->reason ? hf_check_text(request->reason, (size_t)HF_MAX_REASON_BYTES,
                                              "reason", err)
                              : 0;
-    return rc ? rc : hf_given_json(arena, &request->value, "value", err);
+    return rc ? rc : hf_api_json(arena, &request->value, "value", err);
 }
 
 /* The id that a key names, if the key holds. */

@@ -1,12 +1,12 @@
 /* The public verbs, as steps of a call (call.h). Nothing here decides anything about the
  * ledger. hf_work_claim, which may wait, is in run/. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/ident.h"
 #include "base/text.h"
+#include "core/ledger/limit.h"
 #include "core/ledger/policy.h"
-#include "core/ledger/quota.h"
 #include "core/ledger/step.h"
 #include "store/api/call.h"
 #include "store/api/page.h"
@@ -49,14 +49,14 @@ int hf_flags_check(unsigned flags, struct hf_err *err)
                : 0;
 }
 
-int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err)
+int hf_create_check(const struct hf_work_spec *news, size_t n, struct hf_err *err)
 {
     int rc = check_batch(n, err);
     if (rc == 0 && !news)
         rc = hf_fail(err, HF_EINVAL, "news",
                      "the count of requests is above 0, and the array is NULL");
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = hf_new_check(&news[i], err);
+        rc = hf_work_spec_check(&news[i], err);
         if (rc == 0 && news[i].reply_ref)
             rc = hf_fail(err, HF_EINVAL, "reply_ref",
                          "a reply is delivered, not created: hf_work_deliver");
@@ -65,7 +65,7 @@ int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err)
 }
 
 int hf_work_known(struct hf_store *store, const struct hf_caller *given,
-                  const struct hf_new *request, bool *ret_known, struct hf_err *err)
+                  const struct hf_work_spec *request, bool *ret_known, struct hf_err *err)
 {
     struct api_call call = api_begin(given);
     *ret_known = false;
@@ -76,7 +76,7 @@ int hf_work_known(struct hf_store *store, const struct hf_caller *given,
 }
 
 int hf_work_create_checked(struct hf_store *store, const struct hf_caller *given,
-                           const struct hf_new *news, size_t n, unsigned flags,
+                           const struct hf_work_spec *news, size_t n, unsigned flags,
                            struct hf_answer **ret_answer, struct hf_err *err)
 {
     struct api_call call = api_begin(given);
@@ -87,7 +87,7 @@ int hf_work_create_checked(struct hf_store *store, const struct hf_caller *given
 }
 
 int hf_work_create(struct hf_store *store, const struct hf_caller *who,
-                   const struct hf_new *news, size_t n, unsigned flags,
+                   const struct hf_work_spec *news, size_t n, unsigned flags,
                    struct hf_answer **ret_answer, struct hf_err *err)
 {
     int rc = hf_create_check(news, n, err);
@@ -399,27 +399,27 @@ int hf_policy_get(struct hf_store *store, enum hf_source source, const char *kin
 
 /* ---- limits ------------------------------------------------------------------------ */
 
-int hf_quota_set(struct hf_store *store, const struct hf_caller *given,
-                 const struct hf_quota *wanted, struct hf_err *err)
+int hf_limit_set(struct hf_store *store, const struct hf_caller *given,
+                 const struct hf_limit *wanted, struct hf_err *err)
 {
-    struct hf_quota limit;
+    struct hf_limit limit;
     struct hf_arena arena;
     const char *name = NULL;
     struct api_call call = api_begin(given);
     API_COPY(call, wanted, &limit);
-    API_STEP(call, hf_quota_check(&limit, &call.why));
+    API_STEP(call, hf_limit_check(&limit, &call.why));
     if (call.rc == 0 && limit.burst == 0)
         limit.burst = limit.rate_count;
     hf_arena_init(&arena, store->alloc);
     API_STEP(call,
-             hf_quota_name_of(&arena, limit.name, call.who.tenant, &name, &call.why));
+             hf_limit_name_of(&arena, limit.name, call.who.tenant, &name, &call.why));
     API_STEP(call, store->methods->limit_set(store, name, &limit, &call.why));
     hf_arena_fini(&arena);
     return api_end(&call, err);
 }
 
-int hf_quota_list(struct hf_store *store, const struct hf_caller *given,
-                  hf_each_quota *each, void *user, struct hf_err *err)
+int hf_limit_list(struct hf_store *store, const struct hf_caller *given,
+                  hf_each_limit *each, void *user, struct hf_err *err)
 {
     struct api_call call = api_begin(given);
     API_STEP(call, each ? 0
@@ -523,7 +523,7 @@ int hf_store_facts(struct hf_store *store, char **ret_json, struct hf_err *err)
     return hf_fail_as(err, rc, &why);
 }
 
-void hf_text_free(struct hf_store *store, char *text)
+void hf_store_text_free(struct hf_store *store, char *text)
 {
     store->alloc->free(store->alloc->user, text);
 }

@@ -10,19 +10,20 @@ int hf_caller_complete(const struct hf_caller *given, const char *actor_kind,
 
 /* The input checks of the public verbs, and the verbs for what has passed them. */
 int hf_flags_check(unsigned flags, struct hf_err *err);
-int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err);
+int hf_create_check(const struct hf_work_spec *news, size_t n, struct hf_err *err);
 int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *err);
 int hf_renew_all_check(const struct hf_renew_all *wanted, struct hf_renew_all *ret_renew,
                        struct hf_err *err);
 
-/* hf_work_create of requests that have passed hf_new_check and are no replies. */
+/* hf_work_create of requests that have passed hf_work_spec_check and are no replies. */
 int hf_work_create_checked(struct hf_store *store, const struct hf_caller *who,
-                           const struct hf_new *news, size_t n, unsigned flags,
+                           const struct hf_work_spec *news, size_t n, unsigned flags,
                            struct hf_answer **ret_answer, struct hf_err *err);
 
 /* Whether this very message, by its source, made a unit that is still kept. */
 int hf_work_known(struct hf_store *store, const struct hf_caller *who,
-                  const struct hf_new *request, bool *ret_known, struct hf_err *err);
+                  const struct hf_work_spec *request, bool *ret_known,
+                  struct hf_err *err);
 
 /* One try of a claim that has been checked, by a complete caller. */
 int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,

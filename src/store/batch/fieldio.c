@@ -8,9 +8,9 @@ void hf_fields_read(const struct hf_call *call, size_t i, struct hf_field_table 
         const struct hf_field *field = &table.fields[f];
         char *at = (char *)ret_row + field->offset;
         if (field->kind == HF_FIELD_I64)
-            *(int64_t *)(void *)at = hf_cell_i64(call, i, f);
+            *(int64_t *)(void *)at = hf_out_i64(call, i, f);
         else
-            *(const char **)(void *)at = hf_cell_text(call, i, f);
+            *(const char **)(void *)at = hf_out_text(call, i, f);
     }
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/ledger/quota.h"
+#include "core/ledger/limit.h"
 
 /* ---- limits -------------------------------------------------------------------------- */
 
@@ -130,7 +130,7 @@ void hf_gates_admit(struct hf_ops *ops, struct hf_making *makings, size_t n)
     admit(ops, sorted, count);
 }
 
-/* ---- settling ------------------------------------------------------------------------ */
+/* ---- granting ------------------------------------------------------------------------ */
 
 static void for_each_name(struct hf_ops *ops, enum hf_sql_id statement, bool changes)
 {
@@ -149,7 +149,7 @@ static void for_each_name(struct hf_ops *ops, enum hf_sql_id statement, bool cha
     }
 }
 
-void hf_gates_settle(struct hf_ops *ops)
+void hf_gates_grant(struct hf_ops *ops)
 {
     for_each_name(ops, HF_SQL_LIMIT_LOCK, false);
     for_each_name(ops, HF_SQL_LIMIT_COUNT, true);
@@ -170,7 +170,7 @@ void hf_gates_ring(struct hf_ops *ops)
         for (size_t k = 0; promotes(call) && k < call->out_count; k++)
             ops->sql->methods->bell_ring(
                 ops->sql,
-                hf_topic_of_queue(hf_cell_text(call, k, HF_COL_LIMIT_OPEN_QUEUE)), 1);
+                hf_topic_of_queue(hf_out_text(call, k, HF_COL_LIMIT_OPEN_QUEUE)), 1);
     }
 }
 

@@ -1,7 +1,7 @@
 /* Limits and fair shares of the rows that a batch writes.
  *
- * Each write of a row notes what it changes about its limit; before the batch runs, all
- * names are settled by two statements, which count, grant and let the granted go on. */
+ * Each write of a row notes what it changes about its limit; before the batch runs,
+ * each name has two statements, which count, grant and let the granted go on. */
 #ifndef HF_STORE_BATCH_GATES_H
 #define HF_STORE_BATCH_GATES_H
 
@@ -20,11 +20,11 @@ void hf_gates_note_name(struct hf_ops *ops, const char *name);
  * (hf_rows_expect_all), or places would be counted that no caller has. */
 void hf_gates_admit(struct hf_ops *ops, struct hf_making *makings, size_t n);
 
-/* Append the statements that settle what was noted, if anything was. Before reading back. */
-void hf_gates_settle(struct hf_ops *ops);
+/* Append the statements that grant what was noted, if anything was. Before reading back. */
+void hf_gates_grant(struct hf_ops *ops);
 
 /* After a batch: wake the caller that waits for the rows that may now be claimed.
- * hf_ops_write does this, and settles, by itself. */
+ * hf_ops_write does this, and grants, by itself. */
 void hf_gates_ring(struct hf_ops *ops);
 /* How many there were. */
 HF_MUST_USE int hf_gates_promoted(const struct hf_ops *ops, int64_t *promoted,

@@ -15,7 +15,7 @@ const char *hf_own_retry_policy(const struct hf_work *w)
     return w->retry_policy == hf_retry_default_text ? NULL : w->retry_policy;
 }
 
-void hf_put_spec(struct hf_ops *ops, const struct hf_making *making)
+void hf_put_work_spec(struct hf_ops *ops, const struct hf_making *making)
 {
     const struct hf_work *w = &making->row->w;
     hf_ops_text(ops, w->work_id);
@@ -66,7 +66,7 @@ static void add_state(struct hf_ops *ops, const struct hf_row *row)
     hf_ops_i64_opt(ops, w->finished_at);
     hf_ops_i64(ops, w->updated_at);
     hf_ops_text(ops, w->result);
-    hf_ops_i64_opt(ops, hf_wake_at(row));
+    hf_ops_i64_opt(ops, hf_row_next_at(row));
     hf_ops_text(ops, w->limit_name);
     hf_ops_text(ops, w->fair_key);
     hf_ops_i64(ops, row->fair_weight ? row->fair_weight : 1);
@@ -80,7 +80,7 @@ static bool plain(const struct hf_row *row)
            !w->status_reason && !w->gate && !w->deadline_at && !w->start_timeout_ms &&
            !w->exec_timeout_ms && !w->waiting_kind && !w->waiting_ref &&
            !w->finished_at && !w->result && !w->limit_name && !w->fair_key &&
-           !row->fair_tag && row->fair_weight <= 1 && hf_wake_at(row) == 0;
+           !row->fair_tag && row->fair_weight <= 1 && hf_row_next_at(row) == 0;
 }
 
 void hf_put_plain_state(struct hf_ops *ops, const struct hf_work *w)
@@ -97,19 +97,19 @@ void hf_put_plain_state(struct hf_ops *ops, const struct hf_work *w)
     hf_ops_i64(ops, w->updated_at);
 }
 
-void hf_insert_spec(struct hf_ops *ops, const struct hf_making *making)
+void hf_insert_work_spec(struct hf_ops *ops, const struct hf_making *making)
 {
     const char *dedup_key = making->row->w.dedup_key;
     hf_ops_call(ops, dedup_key ? HF_SQL_WORK_INSERT_SPEC_DEDUP : HF_SQL_WORK_INSERT_SPEC,
                 HF_ANY_COUNT);
-    hf_put_spec(ops, making);
+    hf_put_work_spec(ops, making);
     if (dedup_key)
         hf_ops_text(ops, dedup_key);
 }
 
 static void insert_one(struct hf_ops *ops, const struct hf_making *making)
 {
-    hf_insert_spec(ops, making);
+    hf_insert_work_spec(ops, making);
     hf_ops_call(ops,
                 making->place ? HF_SQL_WORK_INSERT_LIMITED : HF_SQL_WORK_INSERT_STATE,
                 HF_ANY_COUNT);
@@ -159,7 +159,7 @@ static void insert_many(struct hf_ops *ops, const struct hf_making *makings, siz
             hf_ops_call(ops, HF_SQL_WORK_INSERT_SPECS, HF_ANY_COUNT);
         else
             hf_ops_again(ops);
-        hf_put_spec(ops, &makings[i]);
+        hf_put_work_spec(ops, &makings[i]);
     }
     for (size_t i = 0; i < n; i++) {
         if (i == 0)
@@ -193,7 +193,7 @@ static void insert_rows(struct hf_ops *ops, const struct hf_making *makings, siz
         insert_one(ops, &makings[i]);
     hf_fair_tag(ops, makings, n);
     for (size_t i = 0; i < n; i++) {
-        hf_lane_settle(ops, &makings[i].row->w);
+        hf_lane_promote(ops, &makings[i].row->w);
         if (!makings[i].place)
             hf_gates_note(ops, NULL, makings[i].row);
     }

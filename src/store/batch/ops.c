@@ -237,7 +237,7 @@ static int run(struct hf_ops *ops, bool read_only, struct hf_err *err)
 
 int hf_ops_write(struct hf_ops *ops, struct hf_err *err)
 {
-    hf_gates_settle(ops);
+    hf_gates_grant(ops);
     int rc = run(ops, false, err);
     if (rc == 0)
         hf_gates_ring(ops);
@@ -255,20 +255,20 @@ const struct hf_call *hf_ops_result(const struct hf_ops *ops, size_t call)
     return &ops->batch.calls[call];
 }
 
-const struct hf_val *hf_cell(const struct hf_call *call, size_t row, size_t column)
+const struct hf_val *hf_out(const struct hf_call *call, size_t row, size_t column)
 {
     hf_assert(row < call->out_count && column < call->out_width);
     return &call->out[row * call->out_width + column];
 }
 
-int64_t hf_cell_i64(const struct hf_call *call, size_t row, size_t column)
+int64_t hf_out_i64(const struct hf_call *call, size_t row, size_t column)
 {
-    const struct hf_val *cell = hf_cell(call, row, column);
+    const struct hf_val *cell = hf_out(call, row, column);
     return cell->type == HF_VAL_I64 ? cell->i : 0;
 }
 
-const char *hf_cell_text(const struct hf_call *call, size_t row, size_t column)
+const char *hf_out_text(const struct hf_call *call, size_t row, size_t column)
 {
-    const struct hf_val *cell = hf_cell(call, row, column);
+    const struct hf_val *cell = hf_out(call, row, column);
     return cell->type == HF_VAL_TEXT ? cell->at : NULL;
 }

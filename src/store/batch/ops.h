@@ -82,9 +82,8 @@ int hf_ops_read(struct hf_ops *ops, struct hf_err *err);
 
 /* Results. */
 const struct hf_call *hf_ops_result(const struct hf_ops *ops, size_t call);
-const struct hf_val *hf_cell(const struct hf_call *call, size_t row, size_t column);
-int64_t hf_cell_i64(const struct hf_call *call, size_t row,
-                    size_t column); /* null is 0 */
-const char *hf_cell_text(const struct hf_call *call, size_t row, size_t column);
+const struct hf_val *hf_out(const struct hf_call *call, size_t row, size_t column);
+int64_t hf_out_i64(const struct hf_call *call, size_t row, size_t column); /* null is 0 */
+const char *hf_out_text(const struct hf_call *call, size_t row, size_t column);
 
 #endif

@@ -8,7 +8,7 @@
 
 static void insert_plain(struct hf_ops *ops, const struct hf_making *making)
 {
-    hf_insert_spec(ops, making);
+    hf_insert_work_spec(ops, making);
     hf_ops_call(ops, HF_SQL_WORK_INSERT_STATE_PLAIN, HF_ANY_COUNT);
     hf_ops_text(ops, making->row->w.work_id);
     hf_put_plain_state(ops, &making->row->w);

@@ -10,7 +10,7 @@ static void insert_plain(struct hf_ops *ops, const struct hf_making *making)
 {
     const struct hf_work *w = &making->row->w;
     hf_ops_call(ops, HF_SQL_WORK_INSERT_UNIT, HF_ANY_COUNT);
-    hf_put_spec(ops, making);
+    hf_put_work_spec(ops, making);
     hf_ops_text(ops, w->kind);
     hf_ops_text(ops, w->queue);
     hf_ops_i64(ops, w->priority);

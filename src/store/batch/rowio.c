@@ -23,7 +23,7 @@ static const struct {
 } more_columns[] = {
     { COL(SEQ), false, offsetof(struct hf_row, seq) },
     { COL(REVISION), false, offsetof(struct hf_row, revision) },
-    { COL(LEASE_STORE), false, offsetof(struct hf_row, lease_store) },
+    { COL(LEASE_INCARNATION), false, offsetof(struct hf_row, lease_incarnation) },
     { COL(GRACE_MS), false, offsetof(struct hf_row, grace_ms) },
     { COL(LEASE_CHECK_AT), false, offsetof(struct hf_row, lease_check_at) },
     { COL(SESSION_FENCE), false, offsetof(struct hf_row, session_fence) },
@@ -42,9 +42,9 @@ static const struct {
 static void put(const struct hf_call *call, size_t i, size_t column, bool text, void *at)
 {
     if (text)
-        *(const char **)at = hf_cell_text(call, i, column);
+        *(const char **)at = hf_out_text(call, i, column);
     else
-        *(int64_t *)at = hf_cell_i64(call, i, column);
+        *(int64_t *)at = hf_out_i64(call, i, column);
 }
 
 static int read_words(struct hf_row *row, struct hf_err *err)
@@ -93,7 +93,7 @@ int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
 
 const char *hf_row_id(const struct hf_call *call, size_t i)
 {
-    return hf_cell_text(call, i, COL(WORK_ID));
+    return hf_out_text(call, i, COL(WORK_ID));
 }
 
 static int by_place(const void *a, const void *b)
@@ -111,9 +111,9 @@ void hf_rows_in_order(const struct hf_call *call, struct hf_place *ret_places)
     bool sorted = true;
     for (size_t i = 0; i < call->out_count; i++) {
         ret_places[i] = (struct hf_place){
-            .priority = hf_cell_i64(call, i, COL(PRIORITY)),
-            .fair_tag = hf_cell_i64(call, i, COL(FAIR_TAG)),
-            .seq = hf_cell_i64(call, i, COL(SEQ)),
+            .priority = hf_out_i64(call, i, COL(PRIORITY)),
+            .fair_tag = hf_out_i64(call, i, COL(FAIR_TAG)),
+            .seq = hf_out_i64(call, i, COL(SEQ)),
             .row = i,
         };
         sorted = sorted && (i == 0 || by_place(&ret_places[i - 1], &ret_places[i]) < 0);
@@ -131,7 +131,7 @@ static hf_ms sooner(hf_ms a, hf_ms b)
     return a < b ? a : b;
 }
 
-hf_ms hf_wake_at(const struct hf_row *row)
+hf_ms hf_row_next_at(const struct hf_row *row)
 {
     /* A sweep never acts on a session's unit: it acts on the waits of its turn. */
     if (row->w.finished_at || row->w.session_id)
@@ -154,7 +154,7 @@ void hf_lane_lock(struct hf_ops *ops, const struct hf_work *w)
     hf_ops_text(ops, w->tenant);
 }
 
-void hf_lane_settle(struct hf_ops *ops, const struct hf_work *w)
+void hf_lane_promote(struct hf_ops *ops, const struct hf_work *w)
 {
     if (!w->lane_key)
         return;
@@ -185,7 +185,7 @@ static void write_lease(struct hf_ops *ops, const struct hf_row *row)
     hf_ops_text(ops, w->owner_incarnation);
     hf_ops_text(ops, row->claim_group);
     hf_ops_i64(ops, w->lease_fence);
-    hf_ops_i64_opt(ops, row->lease_store);
+    hf_ops_i64_opt(ops, row->lease_incarnation);
     hf_ops_i64_opt(ops, w->lease_ttl_ms);
     if (row->claim_group)
         hf_ops_i64(ops, row->grace_ms);
@@ -259,13 +259,13 @@ void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_
     hf_ops_text(ops, row->message);
     hf_ops_text(ops, row->note);
     hf_ops_text(ops, row->event_correlation_id);
-    hf_ops_i64_opt(ops, hf_wake_at(row));
+    hf_ops_i64_opt(ops, hf_row_next_at(row));
     hf_ops_i64(ops, row->crashes);
     hf_ops_i64_opt(ops, row->crashed_at);
     if (coming)
         hf_fair_tag(ops, coming, 1);
     hf_gates_note(ops, was, row);
-    hf_lane_settle(ops, &was->w);
+    hf_lane_promote(ops, &was->w);
 }
 
 void hf_event_append(struct hf_ops *ops, const struct hf_row *row, const char *type)

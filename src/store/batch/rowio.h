@@ -44,10 +44,10 @@ void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_
 
 /* The next wall-clock moment at which a sweep must look at the row; leases have a clock and a
  * column of their own. */
-hf_ms hf_wake_at(const struct hf_row *row);
+hf_ms hf_row_next_at(const struct hf_row *row);
 /* Append: lock the row's lane; and, after a write, pass the slot of the lane to its first row. */
 void hf_lane_lock(struct hf_ops *ops, const struct hf_work *w);
-void hf_lane_settle(struct hf_ops *ops, const struct hf_work *w);
+void hf_lane_promote(struct hf_ops *ops, const struct hf_work *w);
 
 /* Append an event that is no transition. */
 void hf_event_append(struct hf_ops *ops, const struct hf_row *row, const char *type);

@@ -42,7 +42,7 @@ void doctor_tell(struct doctor_finder *finder, bool bad, const char *what,
 int doctor_ask(struct doctor_finder *finder, struct hf_ops *ops, enum hf_sql_id statement,
                struct hf_err *err)
 {
-    hf_ops_init(ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    hf_ops_init(ops, sql_store_of(finder->handle)->sql, finder->handle->alloc);
     hf_ops_call(ops, statement, HF_ANY_COUNT);
     return hf_ops_read(ops, err);
 }
@@ -55,7 +55,7 @@ static int check_engine(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_INTEGRITY, err);
     const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_INTEGRITY_FAULT));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_INTEGRITY_FAULT));
         doctor_tell(finder, true, "store", "the file is damaged: " RESTORE);
     }
     if (rc == 0 && rows->out_count == 0) {
@@ -106,11 +106,11 @@ static int check_schema(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_SCHEMA, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        int64_t version = hf_cell_i64(rows, i, HF_COL_DOCTOR_SCHEMA_VERSION);
+        int64_t version = hf_out_i64(rows, i, HF_COL_DOCTOR_SCHEMA_VERSION);
         newest = version > newest ? version : newest;
         if (version < 1 || version > HF_MIGRATION_COUNT ||
             as_applied(&hf_migrations[version - 1],
-                       hf_cell_text(rows, i, HF_COL_DOCTOR_SCHEMA_CHECKSUM)))
+                       hf_out_text(rows, i, HF_COL_DOCTOR_SCHEMA_CHECKSUM)))
             continue;
         doctor_say(finder, "schema ");
         doctor_say_i64(finder, version,
@@ -135,7 +135,7 @@ static int check_clock(struct doctor_finder *finder, struct hf_err *err)
     if (rc == 0) {
         const struct hf_call *row = hf_ops_result(&ops, 0);
         hf_ms newest = row->out_count
-                           ? hf_cell_i64(row, 0, HF_COL_DOCTOR_NEWEST_EVENT_CREATED_AT)
+                           ? hf_out_i64(row, 0, HF_COL_DOCTOR_NEWEST_EVENT_CREATED_AT)
                            : 0;
         hf_ms now = ops.batch.now, drift = ops.batch.lease_now - now;
         bool behind = newest > now + AHEAD_MS;
@@ -184,8 +184,8 @@ static int check_disk(struct doctor_finder *finder, struct hf_err *err)
 {
     char *facts = NULL;
     struct json_t *json = NULL;
-    const struct hf_alloc *alloc = finder->base->alloc;
-    int rc = finder->base->methods->facts(finder->base, &facts, err);
+    const struct hf_alloc *alloc = finder->handle->alloc;
+    int rc = finder->handle->methods->facts(finder->handle, &facts, err);
     if (rc == 0)
         rc = hf_json_parse((struct hf_span){ facts, strlen(facts) }, FACTS_BYTES, "facts",
                            &json, err);
@@ -212,7 +212,7 @@ static int next_stretch(struct doctor_finder *finder, struct stretch *stretch,
                         struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    hf_ops_init(&ops, sql_store_of(finder->handle)->sql, finder->handle->alloc);
     hf_ops_call(&ops, HF_SQL_DOCTOR_PAGE, 1);
     hf_ops_i64(&ops, stretch->last);
     hf_ops_i64(&ops, UNITS_AT_A_TIME);
@@ -220,10 +220,10 @@ static int next_stretch(struct doctor_finder *finder, struct stretch *stretch,
     if (rc == 0) {
         const struct hf_call *row = hf_ops_result(&ops, 0);
         stretch->after = stretch->last;
-        stretch->units = hf_cell_i64(row, 0, HF_COL_DOCTOR_PAGE_UNITS);
+        stretch->units = hf_out_i64(row, 0, HF_COL_DOCTOR_PAGE_UNITS);
         stretch->last = stretch->units < UNITS_AT_A_TIME
                             ? INT64_MAX
-                            : hf_cell_i64(row, 0, HF_COL_DOCTOR_PAGE_LAST_SEQ);
+                            : hf_out_i64(row, 0, HF_COL_DOCTOR_PAGE_LAST_SEQ);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -232,9 +232,9 @@ static int next_stretch(struct doctor_finder *finder, struct stretch *stretch,
 static void tell_chains(struct doctor_finder *finder, const struct hf_call *rows)
 {
     for (size_t i = 0; i < rows->out_count; i++) {
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_CHAINS_WORK_ID));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_CHAINS_WORK_ID));
         doctor_say(finder, ": ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_CHAINS_FAULT));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_CHAINS_FAULT));
         doctor_tell(finder, true, "chains",
                     "the file was changed around the guards: " RESTORE);
     }
@@ -264,7 +264,7 @@ static int fold_stretch(struct doctor_finder *finder, const struct stretch *stre
 {
     static const enum hf_sql_id asked[] = { HF_SQL_DOCTOR_CHAINS, HF_SQL_DOCTOR_EVENTS };
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    hf_ops_init(&ops, sql_store_of(finder->handle)->sql, finder->handle->alloc);
     for (size_t i = 0; i < 2; i++) {
         hf_ops_call(&ops, asked[i], HF_ANY_COUNT);
         hf_ops_i64(&ops, stretch->after);
@@ -276,8 +276,8 @@ static int fold_stretch(struct doctor_finder *finder, const struct stretch *stre
     if (rc == 0) {
         tell_chains(finder, hf_ops_result(&ops, 0));
         finder->units += stretch->units;
-        finder->events += stretch->units + hf_cell_i64(hf_ops_result(&ops, 1), 0,
-                                                       HF_COL_DOCTOR_EVENTS_EVENTS);
+        finder->events += stretch->units + hf_out_i64(hf_ops_result(&ops, 1), 0,
+                                                      HF_COL_DOCTOR_EVENTS_EVENTS);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -305,7 +305,7 @@ static int fold_all(struct doctor_finder *finder, const char *edges, struct hf_e
 static int check_chains(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_buf edges;
-    hf_buf_init(&edges, finder->base->alloc, 16384);
+    hf_buf_init(&edges, finder->handle->alloc, 16384);
     put_edges(&edges);
     int rc = hf_buf_state(&edges);
     rc = rc ? hf_fail_plain(err, rc) : fold_all(finder, hf_buf_str(&edges), err);
@@ -318,7 +318,7 @@ static int check_chains(struct doctor_finder *finder, struct hf_err *err)
 static int check_record(struct doctor_finder *finder, const char *id, struct hf_err *err)
 {
     char *stored = NULL, *folded = NULL;
-    int rc = sql_process_records(finder->base, id, &stored, &folded, err);
+    int rc = sql_process_records(finder->handle, id, &stored, &folded, err);
     if (rc == 0 && !hf_same(stored, folded)) {
         doctor_say(finder, id);
         doctor_say(finder, ": the process is not what its events say");
@@ -326,8 +326,8 @@ static int check_record(struct doctor_finder *finder, const char *id, struct hf_
                     "the file was changed around the guards: " RESTORE);
     }
     if (rc == 0) {
-        hf_text_free(finder->base, stored);
-        hf_text_free(finder->base, folded);
+        hf_store_text_free(finder->handle, stored);
+        hf_store_text_free(finder->handle, folded);
     }
     return rc == HF_ENOTFOUND ? 0 : rc;
 }
@@ -339,8 +339,7 @@ static int check_processes(struct doctor_finder *finder, struct hf_err *err)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
         rc = check_record(
             finder,
-            hf_cell_text(hf_ops_result(&ops, 0), i, HF_COL_DOCTOR_PROCESSES_WORK_ID),
-            err);
+            hf_out_text(hf_ops_result(&ops, 0), i, HF_COL_DOCTOR_PROCESSES_WORK_ID), err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -351,9 +350,9 @@ static int check_limits(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_LIMITS, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_LIMITS_NAME));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_LIMITS_NAME));
         doctor_say(finder, ": ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_LIMITS_FAULT));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_LIMITS_FAULT));
         doctor_tell(finder, true, "limits", "set the limit again: that counts anew");
     }
     hf_ops_fini(&ops);
@@ -394,8 +393,8 @@ static int check_counts(struct doctor_finder *finder, struct hf_err *err)
                            " events, every trail folds to its row's status and counts");
             doctor_tell(finder, false, "chains", "");
         }
-        tell_leases(finder, hf_cell_i64(row, 0, HF_COL_DOCTOR_COUNTS_LAPSED),
-                    hf_cell_i64(row, 0, HF_COL_DOCTOR_COUNTS_SILENT));
+        tell_leases(finder, hf_out_i64(row, 0, HF_COL_DOCTOR_COUNTS_LAPSED),
+                    hf_out_i64(row, 0, HF_COL_DOCTOR_COUNTS_SILENT));
     }
     hf_ops_fini(&ops);
     return rc;
@@ -439,11 +438,11 @@ static int fail_unreached(struct doctor_finder *finder, size_t from, int rc,
                    hf_buf_str(&finder->detail));
 }
 
-int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err *err)
+int sql_check(struct hf_store *handle, hf_found *found, void *user, struct hf_err *err)
 {
-    struct doctor_finder finder = { .base = base, .found = found, .user = user };
+    struct doctor_finder finder = { .handle = handle, .found = found, .user = user };
     int rc = 0;
-    hf_buf_init(&finder.detail, base->alloc, 1024);
+    hf_buf_init(&finder.detail, handle->alloc, 1024);
     for (size_t i = 0; rc == 0 && i < CHECKS; i++) {
         struct hf_err why = { 0 };
         rc = checks[i].run(&finder, &why);
@@ -458,11 +457,11 @@ int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err 
     return rc;
 }
 
-int sql_check_quickly(struct hf_store *base, hf_found *found, void *user,
+int sql_check_quickly(struct hf_store *handle, hf_found *found, void *user,
                       struct hf_err *err)
 {
-    struct doctor_finder finder = { .base = base, .found = found, .user = user };
-    hf_buf_init(&finder.detail, base->alloc, 1024);
+    struct doctor_finder finder = { .handle = handle, .found = found, .user = user };
+    hf_buf_init(&finder.detail, handle->alloc, 1024);
     int rc = check_schema(&finder, err);
     if (rc == 0)
         rc = check_disk(&finder, err);

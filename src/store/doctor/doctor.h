@@ -5,7 +5,7 @@
 #include "store/store.h"
 
 struct doctor_finder {
-    struct hf_store *base;
+    struct hf_store *handle;
     hf_found *found;
     void *user;
     struct hf_buf detail; /* of the finding that is being put together */

@@ -4,11 +4,11 @@
 
 static void say_entry(struct doctor_finder *finder, const struct hf_call *rows, size_t i)
 {
-    doctor_say(finder, hf_cell_text(rows, i, 0));
+    doctor_say(finder, hf_out_text(rows, i, 0));
     doctor_say(finder, ", effect ");
-    doctor_say(finder, hf_cell_text(rows, i, 1));
+    doctor_say(finder, hf_out_text(rows, i, 1));
     doctor_say(finder, ": ");
-    doctor_say(finder, hf_cell_text(rows, i, 2));
+    doctor_say(finder, hf_out_text(rows, i, 2));
 }
 
 static int check_turns(struct doctor_finder *finder, struct hf_err *err)
@@ -32,7 +32,7 @@ static int check_scopes(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_SCOPE_EFFECTS, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        bool bad = hf_cell_i64(rows, i, 3) != 0;
+        bool bad = hf_out_i64(rows, i, 3) != 0;
         say_entry(finder, rows, i);
         doctor_tell(finder, bad, "effects",
                     bad ? "the store was changed around the guards: restore it from a "

@@ -20,26 +20,26 @@
 /* "connection 17 (user program state)" */
 static void say_holder(struct doctor_finder *finder, const struct hf_call *rows, size_t i)
 {
-    doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_PG_VACUUM_WHAT));
+    doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_PG_VACUUM_WHAT));
     doctor_say(finder, " ");
-    doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_PG_VACUUM_NAME));
+    doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_PG_VACUUM_NAME));
     doctor_say(finder, " (");
-    doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_PG_VACUUM_WHO));
+    doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_PG_VACUUM_WHO));
     doctor_say(finder, ")");
 }
 
 static void tell_holder(struct doctor_finder *finder, const struct hf_call *rows,
                         size_t i)
 {
-    bool connection = hf_same(hf_cell_text(rows, i, HF_COL_DOCTOR_PG_VACUUM_WHAT),
+    bool connection = hf_same(hf_out_text(rows, i, HF_COL_DOCTOR_PG_VACUUM_WHAT),
                               "connection");
     say_holder(finder, rows, i);
     doctor_say(finder, " holds back vacuum: its snapshot is ");
-    doctor_say_i64(finder, hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_AGE),
+    doctor_say_i64(finder, hf_out_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_AGE),
                    " transactions");
-    if (hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_MS)) {
+    if (hf_out_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_MS)) {
         doctor_say(finder, " and ");
-        doctor_say_i64(finder, hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_MS) / 1000,
+        doctor_say_i64(finder, hf_out_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_MS) / 1000,
                        " s");
     }
     doctor_say(finder, " old");
@@ -56,11 +56,11 @@ static void tell_no_holder(struct doctor_finder *finder, const struct hf_call *r
 {
     bool hidden = false;
     for (size_t i = 0; i < rows->out_count; i++)
-        hidden |= hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_HIDDEN) != 0;
+        hidden |= hf_out_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_HIDDEN) != 0;
     doctor_say(finder, "no snapshot holds it back");
     if (rows->out_count) {
         doctor_say(finder, "; the oldest snapshot is ");
-        doctor_say_i64(finder, hf_cell_i64(rows, 0, HF_COL_DOCTOR_PG_VACUUM_AGE),
+        doctor_say_i64(finder, hf_out_i64(rows, 0, HF_COL_DOCTOR_PG_VACUUM_AGE),
                        " transactions old");
     }
     doctor_say(finder, hidden ? ", and for how long is hidden from this role" : "");
@@ -74,8 +74,8 @@ static int check_vacuum(struct doctor_finder *finder, struct hf_err *err)
     const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     size_t told = 0;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
-        bool old = hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_MS) >= HELD_MS ||
-                   hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_AGE) >= HELD_AGE;
+        bool old = hf_out_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_MS) >= HELD_MS ||
+                   hf_out_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_AGE) >= HELD_AGE;
         if (old)
             tell_holder(finder, rows, i);
         told += old;
@@ -92,13 +92,13 @@ static int check_tables(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_TABLES, err);
     const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
-        int64_t live = hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_TABLES_LIVE),
-                dead = hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_TABLES_DEAD);
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_PG_TABLES_NAME));
+        int64_t live = hf_out_i64(rows, i, HF_COL_DOCTOR_PG_TABLES_LIVE),
+                dead = hf_out_i64(rows, i, HF_COL_DOCTOR_PG_TABLES_DEAD);
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_PG_TABLES_NAME));
         doctor_say(finder, " has ");
         doctor_say_i64(finder, dead, " dead rows, ");
         doctor_say_i64(finder, 100 * dead / (live + dead), " % of all, in ");
-        doctor_say_i64(finder, hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_TABLES_BYTES) >> 20,
+        doctor_say_i64(finder, hf_out_i64(rows, i, HF_COL_DOCTOR_PG_TABLES_BYTES) >> 20,
                        " MB");
         doctor_tell(finder, false, "bloat",
                     "VACUUM the table; check that autovacuum runs and that no old "
@@ -118,10 +118,10 @@ static int check_settings(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_SETTINGS, err);
     const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
-        bool grave = hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_SETTINGS_GRAVE) != 0;
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_PG_SETTINGS_NAME));
+        bool grave = hf_out_i64(rows, i, HF_COL_DOCTOR_PG_SETTINGS_GRAVE) != 0;
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_PG_SETTINGS_NAME));
         doctor_say(finder, " is ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_PG_SETTINGS_SETTING));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_PG_SETTINGS_SETTING));
         doctor_say(finder, grave ? ": what was acknowledged may be lost in a crash"
                                  : ": dead rows stay");
         doctor_tell(finder, false, "settings", "set it to on, and reload the server");
@@ -141,10 +141,10 @@ static int check_guards(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_GUARDS, err);
     const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_PG_GUARDS_FAULT));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_PG_GUARDS_FAULT));
         doctor_say(finder, ": plain SQL can write what the ledger would refuse");
         doctor_tell(finder, false, "guards",
-                    hf_cell_text(rows, i, HF_COL_DOCTOR_PG_GUARDS_ADVICE));
+                    hf_out_text(rows, i, HF_COL_DOCTOR_PG_GUARDS_ADVICE));
     }
     if (rc == 0 && rows->out_count == 0) {
         doctor_say(finder, "all are in place");
@@ -161,13 +161,13 @@ static int check_role(struct doctor_finder *finder, struct hf_err *err)
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_ROLE, err);
     const struct hf_call *row = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
-    bool standby = row && hf_cell_i64(row, 0, HF_COL_DOCTOR_PG_ROLE_STANDBY) != 0;
+    bool standby = row && hf_out_i64(row, 0, HF_COL_DOCTOR_PG_ROLE_STANDBY) != 0;
     if (standby) {
         doctor_say(finder,
                    "the server is a standby: it can be read, and takes no writes");
-        if (hf_cell(row, 0, HF_COL_DOCTOR_PG_ROLE_BEHIND_MS)->type == HF_VAL_I64) {
+        if (hf_out(row, 0, HF_COL_DOCTOR_PG_ROLE_BEHIND_MS)->type == HF_VAL_I64) {
             doctor_say(finder, "; the last transaction that it has is ");
-            doctor_say_i64(finder, hf_cell_i64(row, 0, HF_COL_DOCTOR_PG_ROLE_BEHIND_MS),
+            doctor_say_i64(finder, hf_out_i64(row, 0, HF_COL_DOCTOR_PG_ROLE_BEHIND_MS),
                            " ms old");
         }
     } else if (row) {
@@ -184,13 +184,13 @@ static int check_role(struct doctor_finder *finder, struct hf_err *err)
 
 static void tell_behind(struct doctor_finder *finder, const struct hf_call *row)
 {
-    bool hidden = hf_cell_i64(row, 0, HF_COL_DOCTOR_PG_BEHIND_HIDDEN) != 0;
+    bool hidden = hf_out_i64(row, 0, HF_COL_DOCTOR_PG_BEHIND_HIDDEN) != 0;
     say_holder(finder, row, 0);
     doctor_say(finder, " keeps events back from `work tail`: it has written, and has not "
                        "ended");
     if (!hidden) {
         doctor_say(finder, " for ");
-        doctor_say_i64(finder, hf_cell_i64(row, 0, HF_COL_DOCTOR_PG_BEHIND_MS) / 1000,
+        doctor_say_i64(finder, hf_out_i64(row, 0, HF_COL_DOCTOR_PG_BEHIND_MS) / 1000,
                        " s");
     }
     doctor_tell(finder, false, "feed",
@@ -208,9 +208,9 @@ static int check_behind(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_BEHIND, err);
     const struct hf_call *row = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     bool held = row && row->out_count;
-    bool seen = held && hf_cell_text(row, 0, HF_COL_DOCTOR_PG_BEHIND_WHAT);
-    if (seen && (hf_cell_i64(row, 0, HF_COL_DOCTOR_PG_BEHIND_MS) >= BEHIND_MS ||
-                 hf_cell_i64(row, 0, HF_COL_DOCTOR_PG_BEHIND_HIDDEN))) {
+    bool seen = held && hf_out_text(row, 0, HF_COL_DOCTOR_PG_BEHIND_WHAT);
+    if (seen && (hf_out_i64(row, 0, HF_COL_DOCTOR_PG_BEHIND_MS) >= BEHIND_MS ||
+                 hf_out_i64(row, 0, HF_COL_DOCTOR_PG_BEHIND_HIDDEN))) {
         tell_behind(finder, row);
     } else if (held && !seen) {
         doctor_say(finder, "`work tail` withholds events until a transaction ends that "
@@ -230,7 +230,7 @@ static int check_feed(struct doctor_finder *finder, struct hf_err *err)
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_FEED, err);
     int64_t ahead =
-        rc == 0 ? hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_DOCTOR_PG_FEED_AHEAD) : 0;
+        rc == 0 ? hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_DOCTOR_PG_FEED_AHEAD) : 0;
     hf_ops_fini(&ops);
     if (rc || ahead <= 0)
         return rc ? rc : check_behind(finder, err);
@@ -246,7 +246,7 @@ static int check_feed(struct doctor_finder *finder, struct hf_err *err)
 /* Due times are the server's; a worker whose clock is another shows them wrong. */
 static int check_skew(struct doctor_finder *finder, struct hf_err *err)
 {
-    const struct hf_clock *clock = finder->base->clock;
+    const struct hf_clock *clock = finder->handle->clock;
     struct hf_ops ops;
     hf_ms before = clock->wall_ms(clock->user);
     int rc = doctor_ask(finder, &ops, HF_SQL_COPY_LOOK, err);
@@ -271,21 +271,21 @@ static int check_skew(struct doctor_finder *finder, struct hf_err *err)
 
 /* The caller that waits makes the driver listen, which then tries whether it hears
  * itself; with that every caller is woken. */
-static void try_bell(struct hf_store *base, hf_ms ms)
+static void try_bell(struct hf_store *handle, hf_ms ms)
 {
     uint32_t topic = hf_topic_of_end("");
-    uint32_t seen = base->methods->bell_seen(base, topic);
-    hf_ms end = base->clock->mono_ms(base->clock->user) + ms;
-    for (hf_ms left = ms; left > 0 && base->methods->bell_seen(base, topic) == seen;
-         left = end - base->clock->mono_ms(base->clock->user))
-        (void)base->methods->bell_wait(base, topic, seen, left);
+    uint32_t seen = handle->methods->bell_seen(handle, topic);
+    hf_ms end = handle->clock->mono_ms(handle->clock->user) + ms;
+    for (hf_ms left = ms; left > 0 && handle->methods->bell_seen(handle, topic) == seen;
+         left = end - handle->clock->mono_ms(handle->clock->user))
+        (void)handle->methods->bell_wait(handle, topic, seen, left);
 }
 
 /* What the driver knows, as JSON. The caller frees *ret_text and *ret_json in any case. */
-static int read_facts(struct hf_store *base, char **ret_text, struct json_t **ret_json,
+static int read_facts(struct hf_store *handle, char **ret_text, struct json_t **ret_json,
                       struct hf_err *err)
 {
-    int rc = base->methods->facts(base, ret_text, err);
+    int rc = handle->methods->facts(handle, ret_text, err);
     struct hf_span text = { *ret_text, rc == 0 ? strlen(*ret_text) : 0 };
     return rc ? rc : hf_json_parse(text, FACTS_BYTES, "facts", ret_json, err);
 }
@@ -311,9 +311,9 @@ static int ask_bell(struct doctor_finder *finder, hf_ms ms, struct hf_err *err)
 {
     char *facts = NULL;
     struct json_t *json = NULL;
-    const struct hf_alloc *alloc = finder->base->alloc;
-    try_bell(finder->base, ms);
-    int rc = read_facts(finder->base, &facts, &json, err);
+    const struct hf_alloc *alloc = finder->handle->alloc;
+    try_bell(finder->handle, ms);
+    int rc = read_facts(finder->handle, &facts, &json, err);
     if (rc == 0)
         tell_bell(finder, hf_json_as_text(hf_json_member(json, "bell")),
                   hf_json_as_text(hf_json_member(json, "pooler")));
@@ -332,8 +332,8 @@ static int check_bell_quickly(struct doctor_finder *finder, struct hf_err *err)
 {
     char *facts = NULL;
     struct json_t *json = NULL;
-    const struct hf_alloc *alloc = finder->base->alloc;
-    int rc = read_facts(finder->base, &facts, &json, err);
+    const struct hf_alloc *alloc = finder->handle->alloc;
+    int rc = read_facts(finder->handle, &facts, &json, err);
     const char *pooler = rc == 0 ? hf_json_as_text(hf_json_member(json, "pooler")) : NULL;
     bool pooled = pooler && !hf_same(pooler, "none");
     hf_json_free(json);
@@ -345,7 +345,7 @@ static int run_all(int (*const *checks)(struct doctor_finder *, struct hf_err *)
                    size_t count, struct doctor_finder *finder, struct hf_err *err)
 {
     int rc = 0;
-    if (!hf_same(sql_store_of(finder->base)->sql->methods->name, "postgres"))
+    if (!hf_same(sql_store_of(finder->handle)->sql->methods->name, "postgres"))
         return 0;
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = checks[i](finder, err);

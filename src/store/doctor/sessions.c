@@ -14,9 +14,9 @@ static int check_rows(struct doctor_finder *finder, struct hf_err *err)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         doctor_say(finder, "session ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_SESSIONS_SESSION_ID));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_SESSIONS_SESSION_ID));
         doctor_say(finder, ": ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_SESSIONS_FAULT));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_SESSIONS_FAULT));
         doctor_tell(finder, true, "sessions", RESTORE);
     }
     hf_ops_fini(&ops);
@@ -30,7 +30,7 @@ static int fold(struct doctor_finder *finder, const char *id, struct hf_err *err
     int rc = 0;
     do {
         struct hf_session_answer *answer = NULL;
-        rc = hf_session_load(finder->base, &page, &answer, err);
+        rc = hf_session_load(finder->handle, &page, &answer, err);
         if (rc == 0 && page.from_ordinal == 0) {
             page.head_revision = answer->sessions[0].head_revision;
             page.record_count = answer->sessions[0].record_count;
@@ -52,15 +52,15 @@ int doctor_sessions(struct doctor_finder *finder, struct hf_err *err)
     int rc = check_rows(finder, err);
     do {
         struct hf_ops ops;
-        hf_ops_init(&ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+        hf_ops_init(&ops, sql_store_of(finder->handle)->sql, finder->handle->alloc);
         hf_ops_call(&ops, HF_SQL_DOCTOR_SESSION_IDS, HF_ANY_COUNT);
         hf_ops_i64(&ops, after);
         rc = rc ? rc : hf_ops_read(&ops, err);
         const struct hf_call *rows = rc ? NULL : hf_ops_result(&ops, 0);
         count = rc ? 0 : rows->out_count;
         for (size_t i = 0; rc == 0 && i < count; i++) {
-            after = hf_cell_i64(rows, i, HF_COL_DOCTOR_SESSION_IDS_SESSION_KEY);
-            rc = fold(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_SESSION_IDS_SESSION_ID),
+            after = hf_out_i64(rows, i, HF_COL_DOCTOR_SESSION_IDS_SESSION_KEY);
+            rc = fold(finder, hf_out_text(rows, i, HF_COL_DOCTOR_SESSION_IDS_SESSION_ID),
                       err);
         }
         hf_ops_fini(&ops);

@@ -8,9 +8,9 @@ int doctor_waits(struct doctor_finder *finder, struct hf_err *err)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         doctor_say(finder, "wait ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_WAITS_WAIT_ID));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_WAITS_WAIT_ID));
         doctor_say(finder, ": ");
-        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_WAITS_FAULT));
+        doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_WAITS_FAULT));
         doctor_tell(
             finder, true, "waits",
             "the store was changed around the guards: revoke the wait, or restore "

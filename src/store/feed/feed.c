@@ -89,7 +89,7 @@ static const char *write_cursor(struct hf_feed *feed, const struct cursor *curso
 /* ---- where to begin ------------------------------------------------------------------ */
 
 struct reading {
-    struct hf_store *base;
+    struct hf_store *handle;
     const struct hf_feed_query *query;
     const char *tenant; /* NULL: all */
     bool given;         /* a cursor, and not a word */
@@ -102,17 +102,17 @@ struct reading {
 static struct facts facts_of(const struct hf_call *row)
 {
     return (struct facts){
-        .end = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_END_XID),
-                 hf_cell_i64(row, 0, HF_COL_FEED_FACTS_END_ID) },
-        .incarnation = hf_cell_i64(row, 0, HF_COL_FEED_FACTS_INCARNATION),
-        .pruned = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_PRUNED_XID),
-                    hf_cell_i64(row, 0, HF_COL_FEED_FACTS_PRUNED_ID) },
-        .fork = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_FORK_XID),
-                  hf_cell_i64(row, 0, HF_COL_FEED_FACTS_FORK_ID) },
-        .forked = hf_cell(row, 0, HF_COL_FEED_FACTS_FORK_ID)->type == HF_VAL_I64,
-        .last_fork = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_LAST_FORK_XID),
-                       hf_cell_i64(row, 0, HF_COL_FEED_FACTS_LAST_FORK_ID) },
-        .standby = hf_cell_i64(row, 0, HF_COL_FEED_FACTS_STANDBY) != 0,
+        .end = { hf_out_i64(row, 0, HF_COL_FEED_FACTS_END_XID),
+                 hf_out_i64(row, 0, HF_COL_FEED_FACTS_END_ID) },
+        .incarnation = hf_out_i64(row, 0, HF_COL_FEED_FACTS_INCARNATION),
+        .pruned = { hf_out_i64(row, 0, HF_COL_FEED_FACTS_PRUNED_XID),
+                    hf_out_i64(row, 0, HF_COL_FEED_FACTS_PRUNED_ID) },
+        .fork = { hf_out_i64(row, 0, HF_COL_FEED_FACTS_FORK_XID),
+                  hf_out_i64(row, 0, HF_COL_FEED_FACTS_FORK_ID) },
+        .forked = hf_out(row, 0, HF_COL_FEED_FACTS_FORK_ID)->type == HF_VAL_I64,
+        .last_fork = { hf_out_i64(row, 0, HF_COL_FEED_FACTS_LAST_FORK_XID),
+                       hf_out_i64(row, 0, HF_COL_FEED_FACTS_LAST_FORK_ID) },
+        .standby = hf_out_i64(row, 0, HF_COL_FEED_FACTS_STANDBY) != 0,
     };
 }
 
@@ -120,7 +120,7 @@ static int read_facts(const struct reading *r, struct facts *ret_facts,
                       struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(r->base)->sql, r->base->alloc);
+    hf_ops_init(&ops, sql_store_of(r->handle)->sql, r->handle->alloc);
     hf_ops_call(&ops, HF_SQL_FEED_FACTS, 1);
     hf_ops_i64(&ops, r->asked_of);
     int rc = hf_ops_read(&ops, err);
@@ -139,8 +139,7 @@ static bool past_the_end(struct position at, const struct facts *facts)
 }
 
 /* Moves the cursor to where reading goes on in the present history. */
-static int settle_history(struct reading *r, const struct facts *facts,
-                          struct hf_err *err)
+static int enter_history(struct reading *r, const struct facts *facts, struct hf_err *err)
 {
     struct cursor *cursor = &r->cursor;
     if (!r->given) {
@@ -177,17 +176,17 @@ static int read_item(struct hf_feed *feed, const struct hf_call *rows, size_t i,
     for (size_t f = 0; f < hf_event_field_count; f++) {
         const struct hf_field *field = &hf_event_fields[f];
         void *at = (char *)&item->event + field->offset;
-        const char *text = hf_cell_text(rows, i, f);
+        const char *text = hf_out_text(rows, i, f);
         if (field->kind == HF_FIELD_I64)
-            *(int64_t *)at = hf_cell_i64(rows, i, f);
+            *(int64_t *)at = hf_out_i64(rows, i, f);
         else if (text && !(*(const char **)at = hf_feed_text(feed, text)))
             return HF_ENOMEM;
     }
-    cursor->at = (struct position){ hf_cell_i64(rows, i, HF_COL_FEED_PAGE_XID),
+    cursor->at = (struct position){ hf_out_i64(rows, i, HF_COL_FEED_PAGE_XID),
                                     item->event.event_id };
-    item->tenant = hf_feed_text(feed, hf_cell_text(rows, i, HF_COL_FEED_PAGE_TENANT));
-    item->queue = hf_feed_text(feed, hf_cell_text(rows, i, HF_COL_FEED_PAGE_QUEUE));
-    item->kind = hf_feed_text(feed, hf_cell_text(rows, i, HF_COL_FEED_PAGE_KIND));
+    item->tenant = hf_feed_text(feed, hf_out_text(rows, i, HF_COL_FEED_PAGE_TENANT));
+    item->queue = hf_feed_text(feed, hf_out_text(rows, i, HF_COL_FEED_PAGE_QUEUE));
+    item->kind = hf_feed_text(feed, hf_out_text(rows, i, HF_COL_FEED_PAGE_KIND));
     item->cursor = write_cursor(feed, cursor);
     return item->tenant && item->queue && item->kind && item->cursor ? 0 : HF_ENOMEM;
 }
@@ -221,7 +220,7 @@ static int read_page(struct reading *r, struct hf_ops *ops, struct hf_err *err)
 }
 
 /* Whether something after the cursor went before it could be read, and was not told yet. */
-static void settle_pruned(struct reading *r, const struct facts *facts)
+static void note_pruned(struct reading *r, const struct facts *facts)
 {
     if (r->given && before(r->cursor.at, facts->pruned) &&
         before(r->cursor.pruned, facts->pruned))
@@ -234,13 +233,13 @@ static int fill(struct reading *r, const struct hf_ops *ops, struct hf_feed *fee
     const struct hf_call *end = hf_ops_result(ops, 0), *rows = hf_ops_result(ops, 1);
     bool whole = rows->out_count < r->query->limit; /* all of what was looked at */
     bool more = end->out_count &&
-                (!whole || hf_cell_i64(end, 0, HF_COL_FEED_END_EVENTS) == r->window);
+                (!whole || hf_out_i64(end, 0, HF_COL_FEED_END_EVENTS) == r->window);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++)
         rc = read_item(feed, rows, i, &r->cursor);
     if (whole && end->out_count)
-        r->cursor.at = (struct position){ hf_cell_i64(end, 0, HF_COL_FEED_END_XID),
-                                          hf_cell_i64(end, 0, HF_COL_FEED_END_EVENT_ID) };
+        r->cursor.at = (struct position){ hf_out_i64(end, 0, HF_COL_FEED_END_XID),
+                                          hf_out_i64(end, 0, HF_COL_FEED_END_EVENT_ID) };
     const char *next = rc == 0 ? write_cursor(feed, &r->cursor) : NULL;
     if (!next)
         return HF_ENOMEM;
@@ -255,10 +254,10 @@ static int page(struct reading *r, struct hf_feed *feed, struct hf_err *err)
     struct facts facts;
     int rc = read_facts(r, &facts, err);
     if (rc == 0)
-        rc = settle_history(r, &facts, err);
+        rc = enter_history(r, &facts, err);
     if (rc)
         return rc;
-    hf_ops_init(&ops, sql_store_of(r->base)->sql, r->base->alloc);
+    hf_ops_init(&ops, sql_store_of(r->handle)->sql, r->handle->alloc);
     rc = read_page(r, &ops, err);
     if (rc == 0) {
         facts = facts_of(hf_ops_result(&ops, 2));
@@ -266,7 +265,7 @@ static int page(struct reading *r, struct hf_feed *feed, struct hf_err *err)
             rc = HF_EGUARD;
     }
     if (rc == 0) {
-        settle_pruned(r, &facts);
+        note_pruned(r, &facts);
         rc = fill(r, &ops, feed);
         rc = rc ? hf_fail_plain(err, rc) : 0;
     }
@@ -274,12 +273,12 @@ static int page(struct reading *r, struct hf_feed *feed, struct hf_err *err)
     return rc;
 }
 
-int sql_feed(struct hf_store *base, const struct hf_caller *who,
+int sql_feed(struct hf_store *handle, const struct hf_caller *who,
              const struct hf_feed_query *query, struct hf_feed *feed, struct hf_err *err)
 {
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
-        struct reading r = { .base = base,
+        struct reading r = { .handle = handle,
                              .query = query,
                              .tenant = who->tenant[0] ? who->tenant : NULL,
                              .given = query->after && !hf_same(query->after, "end"),

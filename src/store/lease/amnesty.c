@@ -3,23 +3,23 @@
 #include "base/err.h"
 #include "store/store.h"
 
-int sql_pulse(struct hf_store *base, struct hf_err *err)
+int sql_pulse(struct hf_store *handle, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_PULSE, HF_ANY_COUNT);
     int rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
     return rc;
 }
 
-int sql_amnesty(struct hf_store *base, hf_ms stalled_ms, int64_t *ret_rows,
+int sql_amnesty(struct hf_store *handle, hf_ms stalled_ms, int64_t *ret_rows,
                 struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_buf note;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_buf_init(&note, base->alloc, 128);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
+    hf_buf_init(&note, handle->alloc, 128);
     hf_buf_text(&note, "{\"stalled_ms\":");
     hf_buf_i64(&note, stalled_ms);
     hf_buf_text(&note, ",\"leases\":");
@@ -42,22 +42,22 @@ int sql_amnesty(struct hf_store *base, hf_ms stalled_ms, int64_t *ret_rows,
     return rc;
 }
 
-int sql_log(struct hf_store *base, int64_t before, size_t limit, hf_logged *each,
+int sql_log(struct hf_store *handle, int64_t before, size_t limit, hf_logged *each,
             void *user, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_STORE_LOG_READ, HF_ANY_COUNT);
     hf_ops_i64(&ops, before);
     hf_ops_i64(&ops, (int64_t)limit);
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        struct hf_log_entry entry = {
-            .log_id = hf_cell_i64(rows, i, HF_COL_STORE_LOG_READ_LOG_ID),
-            .at = hf_cell_i64(rows, i, HF_COL_STORE_LOG_READ_AT),
-            .what = hf_cell_text(rows, i, HF_COL_STORE_LOG_READ_WHAT),
-            .detail = hf_cell_text(rows, i, HF_COL_STORE_LOG_READ_DETAIL)
+        struct hf_store_log_entry entry = {
+            .log_id = hf_out_i64(rows, i, HF_COL_STORE_LOG_READ_LOG_ID),
+            .at = hf_out_i64(rows, i, HF_COL_STORE_LOG_READ_AT),
+            .what = hf_out_text(rows, i, HF_COL_STORE_LOG_READ_WHAT),
+            .detail = hf_out_text(rows, i, HF_COL_STORE_LOG_READ_DETAIL)
         };
         each(user, &entry);
     }

@@ -33,22 +33,22 @@ struct look {
 static struct hf_lease first_lease(const struct hf_call *row)
 {
     return (struct hf_lease){
-        .owner = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_OWNER),
-        .incarnation = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_OWNER_INCARNATION),
-        .nonce = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_CLAIM_GROUP),
-        .holder = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_HOLDER),
-        .fence = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_FENCE),
-        .store = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_STORE),
-        .ttl_ms = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_TTL_MS),
-        .claimed_at = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_CLAIMED_AT),
-        .expires_at = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_EXPIRES_AT),
+        .owner = hf_out_text(row, 0, HF_COL_LEASE_READ_SESSION_OWNER),
+        .incarnation = hf_out_text(row, 0, HF_COL_LEASE_READ_SESSION_OWNER_INCARNATION),
+        .nonce = hf_out_text(row, 0, HF_COL_LEASE_READ_SESSION_CLAIM_GROUP),
+        .holder = hf_out_text(row, 0, HF_COL_LEASE_READ_SESSION_HOLDER),
+        .fence = hf_out_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_FENCE),
+        .store = hf_out_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_INCARNATION),
+        .ttl_ms = hf_out_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_TTL_MS),
+        .claimed_at = hf_out_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_CLAIMED_AT),
+        .expires_at = hf_out_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_EXPIRES_AT),
     };
 }
 
-static int read_lease(struct hf_store *base, enum hf_leased leased, const char *key,
+static int read_lease(struct hf_store *handle, enum hf_leased leased, const char *key,
                       struct look *look, struct hf_err *err)
 {
-    hf_ops_init(&look->ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&look->ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&look->ops, tables[leased].read, HF_ANY_COUNT);
     hf_ops_text(&look->ops, key);
     int rc = hf_ops_read(&look->ops, err);
@@ -62,12 +62,12 @@ static int read_lease(struct hf_store *base, enum hf_leased leased, const char *
 
 /* A term begins when the row is written, which may have waited: the expiry, and the moment of the
  * look by which it was decided, are moved on by that. */
-static int write_lease(struct hf_store *base, enum hf_leased leased, const char *key,
+static int write_lease(struct hf_store *handle, enum hf_leased leased, const char *key,
                        struct look *look, struct hf_lease *lease, struct hf_err *err)
 {
     const struct hf_lease *was = &look->lease;
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     if (!lease->nonce) {
         hf_ops_call(&ops, tables[leased].lock, HF_ANY_COUNT);
         hf_ops_text(&ops, key);
@@ -154,7 +154,7 @@ static void show_displaced(const struct hf_lease *was, enum hf_lease_outcome out
     info->displaced_expires_at = was->expires_at;
 }
 
-static int take_once(struct hf_store *base, const struct hf_lease_claim *claim,
+static int take_once(struct hf_store *handle, const struct hf_lease_claim *claim,
                      struct hf_claimant *who, struct hf_arena *arena,
                      struct hf_lease_info *info, struct hf_err *err)
 {
@@ -162,11 +162,11 @@ static int take_once(struct hf_store *base, const struct hf_lease_claim *claim,
     struct hf_lease lease;
     enum hf_lease_outcome outcome;
     const char *proof = NULL;
-    int rc = read_lease(base, claim->leased, claim->key, &look, err);
+    int rc = read_lease(handle, claim->leased, claim->key, &look, err);
     hf_ms now = look.ops.batch.lease_now;
     who->store = look.ops.batch.incarnation;
     bool dead = rc == 0 && claim->reclaim && look.lease.holder &&
-                hf_holder_judge(arena, look.lease.holder, now, &proof) == HF_LIFE_DEAD;
+                hf_life_judge(arena, look.lease.holder, now, &proof) == HF_LIFE_DEAD;
     if (rc == 0)
         rc = hf_lease_claim(&look.lease, who, now, dead, &lease, &outcome, err);
     if (rc == HF_EHELD) {
@@ -174,42 +174,42 @@ static int take_once(struct hf_store *base, const struct hf_lease_claim *claim,
         show(&look.lease, now, info);
     }
     if (rc == 0 && outcome != HF_LEASE_REPEATED)
-        rc = write_lease(base, claim->leased, claim->key, &look, &lease, err);
+        rc = write_lease(handle, claim->leased, claim->key, &look, &lease, err);
     if (rc == 0) {
         *info = (struct hf_lease_info){ 0 };
         show(&lease, look.ops.batch.lease_now, info);
         show_displaced(&look.lease, outcome, info);
-        rc = show_token(base->alloc, &lease, info);
+        rc = show_token(handle->alloc, &lease, info);
     }
     hf_ops_fini(&look.ops);
     return rc;
 }
 
-int sql_lease_take(struct hf_store *base, const struct hf_lease_claim *claim,
+int sql_lease_take(struct hf_store *handle, const struct hf_lease_claim *claim,
                    struct hf_lease_info *ret_info, struct hf_err *err)
 {
     char nonce[HF_NONCE_TEXT];
     struct hf_arena arena;
-    hf_arena_init(&arena, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
     struct hf_claimant who = {
         .owner = claim->owner,
-        .incarnation = claim->incarnation ? claim->incarnation : base->incarnation,
+        .incarnation = claim->incarnation ? claim->incarnation : handle->incarnation,
         .nonce = claim->nonce ? claim->nonce : nonce,
         .ttl_ms = claim->ttl_ms ? claim->ttl_ms : DEFAULT_TTL_MS,
     };
-    int rc = claim->nonce ? 0 : hf_nonce(base->random, nonce, err);
+    int rc = claim->nonce ? 0 : hf_nonce(handle->random, nonce, err);
     if (rc == 0 && claim->pid)
-        rc = hf_holder_describe(&arena, claim->pid, NULL, &who.holder, err);
+        rc = hf_life_describe(&arena, claim->pid, NULL, &who.holder, err);
     if (rc == 0)
         rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
-        rc = take_once(base, claim, &who, &arena, ret_info, err);
+        rc = take_once(handle, claim, &who, &arena, ret_info, err);
     hf_arena_fini(&arena);
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
 /* Read, check the token, renew; or, with no caller to show it to, release. */
-static int holder_verb(struct hf_store *base, enum hf_leased leased, const char *key,
+static int holder_verb(struct hf_store *handle, enum hf_leased leased, const char *key,
                        const char *token_text, struct hf_lease_info *ret_info,
                        struct hf_err *err)
 {
@@ -221,7 +221,7 @@ static int holder_verb(struct hf_store *base, enum hf_leased leased, const char 
     rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
         struct look look;
-        rc = read_lease(base, leased, key, &look, err);
+        rc = read_lease(handle, leased, key, &look, err);
         if (rc == HF_ENOTFOUND)
             rc = hf_fail(err, HF_ELEASELOST, "token", "%s was never leased", key);
         hf_ms now = look.ops.batch.lease_now;
@@ -231,7 +231,7 @@ static int holder_verb(struct hf_store *base, enum hf_leased leased, const char 
         if (rc == 0) {
             struct hf_lease next = release ? hf_lease_released(&look.lease)
                                            : hf_lease_renewed(&look.lease, now, 0);
-            rc = write_lease(base, leased, key, &look, &next, err);
+            rc = write_lease(handle, leased, key, &look, &next, err);
             if (rc == 0 && ret_info) {
                 struct hf_lease_info info = { 0 };
                 show(&next, look.ops.batch.lease_now, &info);
@@ -245,7 +245,7 @@ static int holder_verb(struct hf_store *base, enum hf_leased leased, const char 
 }
 
 /* HF_EGUARD: the token is refused. */
-static int renew_at_once(struct hf_store *base, enum hf_leased leased, const char *key,
+static int renew_at_once(struct hf_store *handle, enum hf_leased leased, const char *key,
                          const char *token_text, struct hf_lease_info *ret_info,
                          struct hf_err *err)
 {
@@ -254,7 +254,7 @@ static int renew_at_once(struct hf_store *base, enum hf_leased leased, const cha
     int rc = hf_token_read(token_text, &token, err);
     if (rc)
         return rc;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, tables[leased].renew, HF_ANY_COUNT);
     hf_ops_text(&ops, key);
     hf_ops_i64(&ops, token.store);
@@ -274,26 +274,26 @@ static int renew_at_once(struct hf_store *base, enum hf_leased leased, const cha
     return rc;
 }
 
-int sql_lease_renew(struct hf_store *base, enum hf_leased leased, const char *key,
+int sql_lease_renew(struct hf_store *handle, enum hf_leased leased, const char *key,
                     const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
 {
-    int rc = renew_at_once(base, leased, key, token, ret_info, err);
+    int rc = renew_at_once(handle, leased, key, token, ret_info, err);
     if (rc != HF_EGUARD)
         return rc;
-    return holder_verb(base, leased, key, token, ret_info, err);
+    return holder_verb(handle, leased, key, token, ret_info, err);
 }
 
-int sql_lease_release(struct hf_store *base, enum hf_leased leased, const char *key,
+int sql_lease_release(struct hf_store *handle, enum hf_leased leased, const char *key,
                       const char *token, struct hf_err *err)
 {
-    return holder_verb(base, leased, key, token, NULL, err);
+    return holder_verb(handle, leased, key, token, NULL, err);
 }
 
-int sql_lease_look(struct hf_store *base, enum hf_leased leased, const char *key,
+int sql_lease_look(struct hf_store *handle, enum hf_leased leased, const char *key,
                    struct hf_lease_info *ret_info, struct hf_err *err)
 {
     struct look look;
-    int rc = read_lease(base, leased, key, &look, err);
+    int rc = read_lease(handle, leased, key, &look, err);
     if (rc == 0) {
         *ret_info = (struct hf_lease_info){ 0 };
         show(&look.lease, look.ops.batch.lease_now, ret_info);

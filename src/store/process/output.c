@@ -47,11 +47,11 @@ static void add_drops(struct hf_ops *ops, const struct hf_output_add *add)
     }
 }
 
-int sql_output_add(struct hf_store *base, const struct hf_caller *who,
+int sql_output_add(struct hf_store *handle, const struct hf_caller *who,
                    const struct hf_output_add *add, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     add_chunks(&ops, add);
     add_drops(&ops, add);
     if (add->event)
@@ -75,25 +75,25 @@ static int read_stream(struct hf_ops *ops, size_t call, enum hf_stream stream,
     const struct hf_call *rows = hf_ops_result(ops, call);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
-        const struct hf_val *data = hf_cell(rows, i, HF_COL_OUTPUT_READ_DATA);
+        const struct hf_val *data = hf_out(rows, i, HF_COL_OUTPUT_READ_DATA);
         rc = hf_output_put(output, stream,
-                           hf_cell_i64(rows, i, HF_COL_OUTPUT_READ_ATTEMPT),
-                           hf_cell_i64(rows, i, HF_COL_OUTPUT_READ_CHUNK),
+                           hf_out_i64(rows, i, HF_COL_OUTPUT_READ_ATTEMPT),
+                           hf_out_i64(rows, i, HF_COL_OUTPUT_READ_CHUNK),
                            (struct hf_span){ data->at, data->len });
     }
     return rc;
 }
 
-int sql_output_read(struct hf_store *base, const char *id, int64_t attempt,
+int sql_output_read(struct hf_store *handle, const char *id, int64_t attempt,
                     struct hf_output *output, struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_row row;
     const char *full = NULL;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = sql_find(&ops, id, &row, err);
     struct hf_ops read;
-    hf_ops_init(&read, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&read, sql_store_of(handle)->sql, handle->alloc);
     full = rc == 0 ? row.w.work_id : NULL;
     for (int s = 0; rc == 0 && s < HF_STREAM_COUNT; s++) {
         hf_ops_call(&read, HF_SQL_OUTPUT_READ, HF_ANY_COUNT);

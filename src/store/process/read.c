@@ -47,7 +47,7 @@ static int process_at(const struct hf_call *rows, size_t i, struct hf_row *ret_r
     *ret_process = (struct hf_process){ .work = ret_row->w };
     for (size_t f = 0; f < HF_PROCESS_COLUMNS; f++)
         *(const char **)(void *)((char *)ret_process + hf_process_fields[f].offset) =
-            hf_cell_text(rows, i, HF_COL_PROCESS_LIST_IDENTITY_KIND + f);
+            hf_out_text(rows, i, HF_COL_PROCESS_LIST_IDENTITY_KIND + f);
     return 0;
 }
 
@@ -64,7 +64,7 @@ static const char *observers_of(struct hf_ops *ops, size_t call)
     const struct hf_call *rows = hf_ops_result(ops, call);
     const char **texts = hf_arena_array(&ops->arena, rows->out_count, sizeof *texts);
     for (size_t i = 0; texts && i < rows->out_count; i++)
-        texts[i] = hf_cell_text(rows, i, HF_COL_PROCESS_OBSERVERS_SESSION_ID);
+        texts[i] = hf_out_text(rows, i, HF_COL_PROCESS_OBSERVERS_SESSION_ID);
     return texts ? hf_texts_json(&ops->arena, texts, rows->out_count) : NULL;
 }
 
@@ -74,7 +74,7 @@ static const char *observers_of(struct hf_ops *ops, size_t call)
 static int gone(struct sql_store *store, const char *id, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_PROCESS_WAS, HF_ANY_COUNT);
     hf_ops_text(&ops, id);
     int rc = hf_ops_read(&ops, err);
@@ -82,7 +82,7 @@ static int gone(struct sql_store *store, const char *id, struct hf_err *err)
     if (rc == 0 && rows->out_count > 0)
         rc = hf_fail(err, HF_ENOTFOUND, "retained",
                      "process %s ended as %s and was pruned: it is no longer retained",
-                     id, hf_cell_text(rows, 0, HF_COL_PROCESS_WAS_STATUS));
+                     id, hf_out_text(rows, 0, HF_COL_PROCESS_WAS_STATUS));
     else if (rc == 0)
         rc = hf_fail(err, HF_ENOTFOUND, "id", "there is no process %s", id);
     hf_ops_fini(&ops);
@@ -134,7 +134,7 @@ int sql_process_find(struct sql_store *store, struct hf_ops *ops, const char *id
 {
     struct hf_ops find;
     const char *full = NULL;
-    hf_ops_init(&find, store->sql, store->base.alloc);
+    hf_ops_init(&find, store->sql, store->handle.alloc);
     int rc = full_id(store, &find, id, &full, err);
     hf_ops_reset(ops);
     if (rc == 0) {
@@ -153,7 +153,7 @@ static int show_page(struct sql_store *store, const struct hf_call *rows, size_t
 {
     struct hf_ops ops;
     int rc = 0;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     for (size_t i = 0; i < count; i++)
         add_observers(&ops, hf_row_id(rows, i));
     if (count > 0)
@@ -196,7 +196,7 @@ static int read_range(struct sql_store *store, const struct hf_process_filter *f
     int rc = filter->after
                  ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err)
                  : 0;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     hf_ops_call(&ops,
                 filter->newest ? HF_SQL_PROCESS_WINDOW_NEWEST : HF_SQL_PROCESS_WINDOW, 1);
     hf_ops_i64(&ops, after);
@@ -205,24 +205,24 @@ static int read_range(struct sql_store *store, const struct hf_process_filter *f
     if (rc == 0) {
         const struct hf_call *found = hf_ops_result(&ops, 0);
         ret_range[0] = after;
-        ret_range[1] = hf_cell_i64(found, 0, HF_COL_PROCESS_WINDOW_LAST);
-        *ret_more = hf_cell_i64(found, 0, HF_COL_PROCESS_WINDOW_LOOKED) == HF_PAGE_ROWS;
+        ret_range[1] = hf_out_i64(found, 0, HF_COL_PROCESS_WINDOW_LAST);
+        *ret_more = hf_out_i64(found, 0, HF_COL_PROCESS_WINDOW_LOOKED) == HF_PAGE_ROWS;
     }
     hf_ops_fini(&ops);
     return rc;
 }
 
-int sql_process_list(struct hf_store *base, const struct hf_caller *who,
+int sql_process_list(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_process_filter *filter,
                      struct hf_processes *processes, struct hf_err *err)
 {
-    struct sql_store *store = sql_store_of(base);
+    struct sql_store *store = sql_store_of(handle);
     struct hf_ops find, ops;
     const char *id = NULL;
     int64_t range[2] = { 0 };
     bool goes_on = false;
-    hf_ops_init(&find, store->sql, base->alloc);
-    hf_ops_init(&ops, store->sql, base->alloc);
+    hf_ops_init(&find, store->sql, handle->alloc);
+    hf_ops_init(&ops, store->sql, handle->alloc);
     int rc = filter->id ? full_id(store, &find, filter->id, &id, err) : 0;
     if (rc == 0)
         rc = read_range(store, filter, range, &goes_on, err);
@@ -240,10 +240,10 @@ int sql_process_list(struct hf_store *base, const struct hf_caller *who,
         size_t count = more ? filter->limit : rows->out_count;
         rc = show_page(store, rows, count, filter->brief, processes, err);
         if (rc == 0 && (more || rows->full))
-            rc = set_next(processes, base->alloc,
-                          hf_cell_i64(rows, count - 1, HF_COL_PROCESS_LIST_SEQ));
+            rc = set_next(processes, handle->alloc,
+                          hf_out_i64(rows, count - 1, HF_COL_PROCESS_LIST_SEQ));
         else if (rc == 0 && goes_on && !id)
-            rc = set_next(processes, base->alloc, range[1]);
+            rc = set_next(processes, handle->alloc, range[1]);
     }
     hf_ops_fini(&ops);
     hf_ops_fini(&find);
@@ -301,16 +301,16 @@ static int read_both(struct hf_ops *ops, const char *id, struct hf_process *ret_
     return rc ? rc : fold_all(hf_ops_result(ops, trail), fold, err);
 }
 
-int sql_process_records(struct hf_store *base, const char *id, char **ret_stored,
+int sql_process_records(struct hf_store *handle, const char *id, char **ret_stored,
                         char **ret_folded, struct hf_err *err)
 {
-    struct sql_store *store = sql_store_of(base);
+    struct sql_store *store = sql_store_of(handle);
     struct hf_ops find, ops;
     struct hf_process process;
     struct hf_fold fold;
     const char *full = NULL;
-    hf_ops_init(&find, store->sql, base->alloc);
-    hf_ops_init(&ops, store->sql, base->alloc);
+    hf_ops_init(&find, store->sql, handle->alloc);
+    hf_ops_init(&ops, store->sql, handle->alloc);
     hf_fold_begin(&fold, &find.arena);
     int rc = full_id(store, &find, id, &full, err);
     if (rc == 0)
@@ -318,7 +318,7 @@ int sql_process_records(struct hf_store *base, const char *id, char **ret_stored
     if (rc == 0) {
         const char *const texts[2] = { hf_process_record(&find.arena, &process),
                                        hf_process_record(&find.arena, &fold.process) };
-        if (give(base->alloc, texts, (char **[2]){ ret_stored, ret_folded }))
+        if (give(handle->alloc, texts, (char **[2]){ ret_stored, ret_folded }))
             rc = hf_fail_plain(err, HF_ENOMEM);
     }
     hf_ops_fini(&ops);

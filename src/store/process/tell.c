@@ -97,8 +97,8 @@ static int told_by_key(struct telling *t, struct hf_err *err)
     int rc = hf_ops_read(&t->look, err);
     if (rc || hf_ops_result(&t->look, 0)->out_count == 0)
         return rc;
-    const struct hf_val *content = hf_cell(hf_ops_result(&t->look, 0), 0,
-                                           HF_COL_PROCESS_KEY_READ_CONTENT);
+    const struct hf_val *content = hf_out(hf_ops_result(&t->look, 0), 0,
+                                          HF_COL_PROCESS_KEY_READ_CONTENT);
     bool same = content->len == sizeof t->content &&
                 memcmp(content->at, t->content, sizeof t->content) == 0;
     return same ? 1
@@ -221,7 +221,7 @@ static int add_signal(struct telling *t, struct hf_err *err)
 static int add_wake(struct telling *t, struct hf_err *err)
 {
     char *nonce = hf_arena_take(&t->arena, HF_NONCE_TEXT);
-    int rc = nonce ? hf_nonce(t->store->base.random, nonce, err)
+    int rc = nonce ? hf_nonce(t->store->handle.random, nonce, err)
                    : hf_fail_plain(err, HF_ENOMEM);
     if (rc || !t->tell->wake || !*t->was.wake_session)
         return rc;
@@ -298,15 +298,15 @@ static int tell_once(struct telling *t, struct hf_err *err)
     return rc ? rc : write_all(t, err);
 }
 
-int sql_process_tell(struct hf_store *base, const struct hf_caller *who,
+int sql_process_tell(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_process_tell *tell, bool *ret_repeated,
                      struct hf_err *err)
 {
-    struct telling t = { .store = sql_store_of(base), .who = who, .tell = tell };
-    hf_arena_init(&t.arena, base->alloc);
-    hf_ops_init(&t.read, t.store->sql, base->alloc);
-    hf_ops_init(&t.look, t.store->sql, base->alloc);
-    hf_ops_init(&t.write, t.store->sql, base->alloc);
+    struct telling t = { .store = sql_store_of(handle), .who = who, .tell = tell };
+    hf_arena_init(&t.arena, handle->alloc);
+    hf_ops_init(&t.read, t.store->sql, handle->alloc);
+    hf_ops_init(&t.look, t.store->sql, handle->alloc);
+    hf_ops_init(&t.write, t.store->sql, handle->alloc);
     int rc = name_event(&t, err);
     if (rc == 0)
         rc = HF_EGUARD;

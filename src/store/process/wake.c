@@ -7,14 +7,14 @@ int sql_wake_add(struct sql_store *store, const struct hf_caller *given,
                  const struct hf_wake_cause *cause, struct hf_err *err)
 {
     struct hf_env env;
-    struct hf_new unit;
+    struct hf_work_spec unit;
     struct hf_caller who = *given;
     struct hf_batch moment = { .now = sql_wall(store) };
     struct hf_making wake;
     who.tenant = row->w.tenant; /* not the caller's */
     int rc = sql_env(store, &who, &moment, &env, err);
     if (rc == 0)
-        rc = hf_row_wake(&ops->arena, row, cause, &unit, err);
+        rc = hf_wake_of_row(&ops->arena, row, cause, &unit, err);
     if (rc == 0)
         rc = sql_wake_row(store, &ops->arena, &who, &env,
                           &(struct sql_waking){ row->wake_session, &unit }, &wake, err);

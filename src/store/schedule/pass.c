@@ -106,7 +106,7 @@ static int drop_duplicates(struct pass *pass, struct due *due, struct hf_err *er
             due->plan.made[kept++] = slot;
         } else if (rc == 0) {
             const char *id = hf_arena_text(
-                &pass->call.arena, hf_cell_text(found, 0, HF_COL_SCHEDULE_SLOT_WORK_ID));
+                &pass->call.arena, hf_out_text(found, 0, HF_COL_SCHEDULE_SLOT_WORK_ID));
             record(due, (struct hf_slot_skips){ slot, slot, 1, false, "duplicate" }, id);
         }
     }
@@ -164,14 +164,14 @@ static int read_due(struct pass *pass, size_t limit, struct hf_err *err)
         return rc;
     const struct hf_call *found = hf_ops_result(look, 0);
     pass->count = found->out_count;
-    pass->report.next_at = hf_cell_i64(hf_ops_result(look, 1), 0,
-                                       HF_COL_SCHEDULE_NEXT_LOOK_AT);
+    pass->report.next_at = hf_out_i64(hf_ops_result(look, 1), 0,
+                                      HF_COL_SCHEDULE_NEXT_LOOK_AT);
     pass->dues = hf_arena_array(&pass->call.arena, pass->count, sizeof *pass->dues);
     if (!pass->dues)
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < pass->count; i++) {
         schedule_read(found, i, &pass->dues[i].row);
-        pass->dues[i].in_the_way = hf_cell_text(found, i, HF_COL_SCHEDULE_DUE_IN_THE_WAY);
+        pass->dues[i].in_the_way = hf_out_text(found, i, HF_COL_SCHEDULE_DUE_IN_THE_WAY);
         rc = plan_one(pass, &pass->dues[i], err);
         if (rc == 0 && pass->careful)
             rc = drop_duplicates(pass, &pass->dues[i], err);
@@ -333,11 +333,11 @@ static int one_batch(struct pass *pass, struct hf_err *err)
     return rc;
 }
 
-int sql_schedule_pass(struct hf_store *base, const struct hf_caller *who,
+int sql_schedule_pass(struct hf_store *handle, const struct hf_caller *who,
                       struct hf_schedule_report *ret_report, struct hf_err *err)
 {
     struct pass pass = { 0 };
-    schedule_begin(&pass.call, base, who);
+    schedule_begin(&pass.call, handle, who);
     int rc = one_batch(&pass, err);
     if (rc == 0) {
         add_up(&pass);

@@ -9,8 +9,8 @@
 void schedule_read(const struct hf_call *call, size_t i, struct hf_schedule_row *ret_row)
 {
     struct hf_schedule_row row = {
-        .look_at = hf_cell_i64(call, i, HF_COL_SCHEDULE_GET_LOOK_AT),
-        .tick = hf_cell_i64(call, i, HF_COL_SCHEDULE_GET_TICK)
+        .look_at = hf_out_i64(call, i, HF_COL_SCHEDULE_GET_LOOK_AT),
+        .tick = hf_out_i64(call, i, HF_COL_SCHEDULE_GET_TICK)
     };
     hf_assert(hf_schedule_field_count == HF_COL_SCHEDULE_GET_LOOK_AT);
     hf_fields_read(call, i, hf_schedule_table, &row.s);
@@ -137,7 +137,7 @@ int schedule_make(struct schedule_call *call, const struct hf_caller *who,
                   struct hf_env *env, const struct hf_schedule *schedule,
                   const char *run_id, struct hf_making *ret_making, struct hf_err *err)
 {
-    struct hf_new unit;
+    struct hf_work_spec unit;
     struct hf_row *row = hf_arena_new(&call->arena, struct hf_row);
     uint8_t *hash = hf_arena_take(&call->arena, HF_DIGEST_BYTES);
     if (!row || !hash)
@@ -224,7 +224,7 @@ static void keep_facts(struct hf_schedule_row *row, const struct hf_schedule_row
     row->s.created_at = old->created_at;
 }
 
-int schedule_define(struct schedule_call *call, const struct hf_schedule_new *wanted,
+int schedule_define(struct schedule_call *call, const struct hf_schedule_spec *wanted,
                     const struct hf_schedule_row *was, struct hf_schedule_row *ret_row,
                     struct hf_err *err)
 {

@@ -109,10 +109,9 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
     hf_ops_text(ops, row.s.tenant);
     hf_ops_i64(ops, row.tick);
     hf_ops_text(ops, making.row->w.work_id);
-    if (hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY))
-        rc = replace(call, &row.s,
-                     hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY), run_id,
-                     err);
+    if (hf_out_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY))
+        rc = replace(call, &row.s, hf_out_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY),
+                     run_id, err);
     if (rc)
         return rc;
     hf_rows_insert(ops, &making, 1);
@@ -124,13 +123,13 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
     return rc ? rc : show(hf_ops_result(ops, read_back), true, answer, err);
 }
 
-int sql_schedule_run_now(struct hf_store *base, const struct hf_caller *who,
+int sql_schedule_run_now(struct hf_store *handle, const struct hf_caller *who,
                          const char *name, struct hf_answer *answer, struct hf_err *err)
 {
     struct schedule_call call;
-    schedule_begin(&call, base, who);
+    schedule_begin(&call, handle, who);
     const char *run_id = NULL;
-    int rc = manual_id(&call, base->clock->wall_ms(base->clock->user), &run_id, err);
+    int rc = manual_id(&call, handle->clock->wall_ms(handle->clock->user), &run_id, err);
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
         rc = trigger_once(&call, run_id, name, answer, err);

@@ -88,7 +88,7 @@ int schedule_replace_write(struct schedule_call *call, const struct hf_row *old,
 /* The row that `wanted` asks for: a new one, or `was` with another definition. The unit that
  * it would make is tried under the policy in force. Appends records of slots that a changed
  * timing drops. */
-int schedule_define(struct schedule_call *call, const struct hf_schedule_new *wanted,
+int schedule_define(struct schedule_call *call, const struct hf_schedule_spec *wanted,
                     const struct hf_schedule_row *was, struct hf_schedule_row *ret_row,
                     struct hf_err *err);
 

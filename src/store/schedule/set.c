@@ -34,12 +34,12 @@ static int answer_row(struct hf_schedules *schedules, const struct hf_schedule *
 typedef int attempt(struct schedule_call *call, const void *request,
                     struct hf_schedules *schedules, struct hf_err *err);
 
-static int run_change(struct hf_store *base, const struct hf_caller *who, attempt *try,
+static int run_change(struct hf_store *handle, const struct hf_caller *who, attempt *try,
                       const void *request, struct hf_schedules *schedules,
                       struct hf_err *err)
 {
     struct schedule_call call;
-    schedule_begin(&call, base, who);
+    schedule_begin(&call, handle, who);
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = try(&call, request, schedules, err);
@@ -54,7 +54,7 @@ static int run_change(struct hf_store *base, const struct hf_caller *who, attemp
 static int try_add(struct schedule_call *call, const void *request,
                    struct hf_schedules *schedules, struct hf_err *err)
 {
-    const struct hf_schedule_new *wanted = request;
+    const struct hf_schedule_spec *wanted = request;
     struct hf_schedule_row was, row;
     int found = schedule_find(call, wanted->name, &was, err);
     if (found < 0)
@@ -73,15 +73,15 @@ static int try_add(struct schedule_call *call, const void *request,
     return rc ? rc : answer_row(schedules, &row.s, true, err);
 }
 
-static int sql_schedule_add(struct hf_store *base, const struct hf_caller *who,
-                            const struct hf_schedule_new *wanted,
+static int sql_schedule_add(struct hf_store *handle, const struct hf_caller *who,
+                            const struct hf_schedule_spec *wanted,
                             struct hf_schedules *schedules, struct hf_err *err)
 {
-    return run_change(base, who, try_add, wanted, schedules, err);
+    return run_change(handle, who, try_add, wanted, schedules, err);
 }
 
 struct update {
-    const struct hf_schedule_new *wanted;
+    const struct hf_schedule_spec *wanted;
     int64_t revision;
 };
 
@@ -106,12 +106,12 @@ static int try_update(struct schedule_call *call, const void *request,
     return rc ? rc : answer_row(schedules, &row.s, changed, err);
 }
 
-static int sql_schedule_update(struct hf_store *base, const struct hf_caller *who,
-                               const struct hf_schedule_new *wanted, int64_t revision,
+static int sql_schedule_update(struct hf_store *handle, const struct hf_caller *who,
+                               const struct hf_schedule_spec *wanted, int64_t revision,
                                struct hf_schedules *schedules, struct hf_err *err)
 {
     struct update update = { wanted, revision };
-    return run_change(base, who, try_update, &update, schedules, err);
+    return run_change(handle, who, try_update, &update, schedules, err);
 }
 
 /* ---- pause, resume, remove --------------------------------------------------------- */
@@ -171,22 +171,22 @@ static int try_change(struct schedule_call *call, const void *request,
     return rc ? rc : answer_row(schedules, &row.s, changed, err);
 }
 
-static int sql_schedule_change(struct hf_store *base, const struct hf_caller *who,
+static int sql_schedule_change(struct hf_store *handle, const struct hf_caller *who,
                                const struct hf_schedule_change *change,
                                struct hf_schedules *schedules, struct hf_err *err)
 {
-    return run_change(base, who, try_change, change, schedules, err);
+    return run_change(handle, who, try_change, change, schedules, err);
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static int sql_schedule_get(struct hf_store *base, const struct hf_caller *who,
+static int sql_schedule_get(struct hf_store *handle, const struct hf_caller *who,
                             const char *name, struct hf_schedules *schedules,
                             struct hf_err *err)
 {
     struct schedule_call call;
     struct hf_schedule_row row;
-    schedule_begin(&call, base, who);
+    schedule_begin(&call, handle, who);
     int rc = schedule_find(&call, name, &row, err);
     if (rc == 0)
         rc = not_there(err, name);
@@ -233,7 +233,7 @@ static int set_next(struct hf_schedules *schedules, const struct hf_schedule *la
 }
 
 /* One more than asked for tells whether there is another page. */
-static int sql_schedule_list(struct hf_store *base, const struct hf_caller *who,
+static int sql_schedule_list(struct hf_store *handle, const struct hf_caller *who,
                              const struct hf_schedule_filter *filter,
                              struct hf_schedules *schedules, struct hf_err *err)
 {
@@ -244,7 +244,7 @@ static int sql_schedule_list(struct hf_store *base, const struct hf_caller *who,
     int rc = of_all && *name ? read_cursor(name, &name, tenant, err) : 0;
     if (rc)
         return rc;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SCHEDULE_LIST, HF_ANY_COUNT);
     hf_ops_text(&ops, name);
     hf_ops_text(&ops, of_all ? tenant : who->tenant);
@@ -266,12 +266,12 @@ static int sql_schedule_list(struct hf_store *base, const struct hf_caller *who,
     return rc;
 }
 
-static int sql_schedule_skips(struct hf_store *base, const struct hf_caller *who,
+static int sql_schedule_skips(struct hf_store *handle, const struct hf_caller *who,
                               const char *name, size_t limit,
                               struct hf_schedule_skips *skips, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SCHEDULE_SKIP_LIST, HF_ANY_COUNT);
     hf_ops_text(&ops, name);
     hf_ops_text(&ops, who->tenant);
@@ -280,13 +280,13 @@ static int sql_schedule_skips(struct hf_store *base, const struct hf_caller *who
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < found->out_count; i++) {
         struct hf_schedule_skip skip = {
-            .first_at = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_FIRST_AT),
-            .last_at = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_LAST_AT),
-            .slots = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_SLOTS),
-            .more = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_MORE) != 0,
-            .reason = hf_cell_text(found, i, HF_COL_SCHEDULE_SKIP_LIST_REASON),
-            .work_id = hf_cell_text(found, i, HF_COL_SCHEDULE_SKIP_LIST_WORK_ID),
-            .created_at = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_CREATED_AT),
+            .first_at = hf_out_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_FIRST_AT),
+            .last_at = hf_out_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_LAST_AT),
+            .slots = hf_out_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_SLOTS),
+            .more = hf_out_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_MORE) != 0,
+            .reason = hf_out_text(found, i, HF_COL_SCHEDULE_SKIP_LIST_REASON),
+            .work_id = hf_out_text(found, i, HF_COL_SCHEDULE_SKIP_LIST_WORK_ID),
+            .created_at = hf_out_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_CREATED_AT),
         };
         rc = hf_schedule_skips_add(skips, &skip) ? hf_fail_plain(err, HF_ENOMEM) : 0;
     }
@@ -294,15 +294,15 @@ static int sql_schedule_skips(struct hf_store *base, const struct hf_caller *who
     return rc;
 }
 
-static int sql_schedule_next(struct hf_store *base, hf_ms *ret_at, struct hf_err *err)
+static int sql_schedule_next(struct hf_store *handle, hf_ms *ret_at, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SCHEDULE_NEXT, HF_ANY_COUNT);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0)
         *ret_at = sql_by_caller(
-            base, hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SCHEDULE_NEXT_LOOK_AT),
+            handle, hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SCHEDULE_NEXT_LOOK_AT),
             ops.batch.now);
     hf_ops_fini(&ops);
     return rc;

@@ -37,7 +37,7 @@ static bool stored(const struct sync *sync, const char *name,
 {
     const struct hf_call *found = hf_ops_result(&sync->call.look, 1);
     for (size_t i = 0; i < found->out_count; i++) {
-        if (hf_same(hf_cell_text(found, i, HF_COL_SCHEDULE_OF_ORIGIN_NAME), name)) {
+        if (hf_same(hf_out_text(found, i, HF_COL_SCHEDULE_OF_ORIGIN_NAME), name)) {
             schedule_read(found, i, ret_row);
             return true;
         }
@@ -52,7 +52,7 @@ static int foreign(struct hf_err *err, const struct hf_schedule *schedule)
 }
 
 /* One that is there. What the set itself had paused as an orphan goes on. */
-static int align(struct sync *sync, const struct hf_schedule_new *wanted,
+static int align(struct sync *sync, const struct hf_schedule_spec *wanted,
                  const struct hf_schedule_row *was, struct hf_err *err)
 {
     struct hf_schedule_row row, next;
@@ -84,7 +84,7 @@ static int align(struct sync *sync, const struct hf_schedule_new *wanted,
     return 0;
 }
 
-static int apply_item(struct sync *sync, const struct hf_schedule_new *wanted,
+static int apply_item(struct sync *sync, const struct hf_schedule_spec *wanted,
                       struct hf_err *err)
 {
     struct hf_schedule_row was, row;
@@ -130,7 +130,7 @@ static int sync_once(struct sync *sync, struct hf_err *err)
         return rc;
     for (size_t i = 0; i < sync->set->count; i++) {
         struct hf_err why = { 0 };
-        const struct hf_schedule_new *wanted = &sync->set->items[i];
+        const struct hf_schedule_spec *wanted = &sync->set->items[i];
         rc = apply_item(sync, wanted, &why);
         if (rc)
             return hf_fail(err, rc, why.field, "schedules[%zu] (%.80s): %s", i,
@@ -148,12 +148,12 @@ static int sync_once(struct sync *sync, struct hf_err *err)
                : 0;
 }
 
-int sql_schedule_sync(struct hf_store *base, const struct hf_caller *who,
+int sql_schedule_sync(struct hf_store *handle, const struct hf_caller *who,
                       const struct hf_schedule_set *set,
                       struct hf_sync_report *ret_report, struct hf_err *err)
 {
     struct sync sync = { .set = set };
-    schedule_begin(&sync.call, base, who);
+    schedule_begin(&sync.call, handle, who);
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = sync_once(&sync, err);

@@ -18,7 +18,7 @@ static int make_gate(struct cancelling *c, struct hf_arena *arena, struct hf_err
 {
     struct hf_buf text;
     struct hf_json json;
-    int rc = hf_nonce(c->store->base.random, c->nonce, err);
+    int rc = hf_nonce(c->store->handle.random, c->nonce, err);
     if (rc)
         return rc;
     hf_buf_init(&text, arena->alloc, 8192);
@@ -78,14 +78,14 @@ static size_t add_calls(const struct cancelling *c, struct hf_ops *ops)
 
 /* HF_EGUARD: the turn began or went on meanwhile. */
 static int judge(const struct cancelling *c, const struct hf_call *seen,
-                 enum hf_turn_cancel *ret_answer, struct hf_err *err)
+                 enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {
-    const char *gate = hf_cell_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_GATE);
-    const char *request = hf_cell_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_REQUEST);
-    bool open = hf_cell_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_IS_OPEN) != 0;
+    const char *gate = hf_out_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_GATE);
+    const char *request = hf_out_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_REQUEST);
+    bool open = hf_out_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_IS_OPEN) != 0;
     enum hf_status status = hf_status_of(
-        hf_cell_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_STATUS));
-    if (hf_cell_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_DELETED_AT))
+        hf_out_text(seen, 0, HF_COL_TURN_CANCEL_SEEN_STATUS));
+    if (hf_out_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_DELETED_AT))
         return hf_fail(err, HF_ESESSIONDELETED, "session_id",
                        "session %.100s was deleted", c->request->session_id);
     if (open && !gate)
@@ -95,7 +95,7 @@ static int judge(const struct cancelling *c, const struct hf_call *seen,
                                              : HF_TURN_CANCEL_ALREADY;
         return 0;
     }
-    bool finished = hf_cell_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_FINISHED_AT) != 0;
+    bool finished = hf_out_i64(seen, 0, HF_COL_TURN_CANCEL_SEEN_FINISHED_AT) != 0;
     if (!finished && !hf_status_terminal(status))
         return HF_EGUARD;
     *ret_answer = finished || !request        ? HF_TURN_CANCEL_COMPLETED
@@ -104,12 +104,12 @@ static int judge(const struct cancelling *c, const struct hf_call *seen,
     return 0;
 }
 
-static int cancel_once(const struct cancelling *c, enum hf_turn_cancel *ret_answer,
-                       struct hf_err *err)
+static int cancel_once(const struct cancelling *c,
+                       enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {
     struct hf_ops ops;
     struct session_facts facts;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     size_t seen = add_calls(c, &ops);
     int rc = hf_ops_write(&ops, err);
     if (rc == 0 && hf_ops_result(&ops, seen)->out_count > 0)
@@ -127,13 +127,15 @@ static int cancel_once(const struct cancelling *c, enum hf_turn_cancel *ret_answ
     return rc;
 }
 
-int sql_session_cancel_turn(struct hf_store *base, const struct hf_caller *who,
+int sql_session_cancel_turn(struct hf_store *handle, const struct hf_caller *who,
                             const struct hf_session_cancel *request,
-                            enum hf_turn_cancel *ret_answer, struct hf_err *err)
+                            enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {
-    struct cancelling c = { .store = sql_store_of(base), .who = who, .request = request };
+    struct cancelling c = { .store = sql_store_of(handle),
+                            .who = who,
+                            .request = request };
     struct hf_arena arena;
-    hf_arena_init(&arena, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
     int rc = make_gate(&c, &arena, err);
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)

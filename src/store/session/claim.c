@@ -89,7 +89,7 @@ static void add_start(struct claiming *c, struct hf_ops *ops,
     hf_ops_text(ops, lease->nonce);
     hf_ops_i64(ops, lease->fence);
     put_event(c, ops);
-    hf_ops_text(ops, hf_input_note(&ops->arena, lease, NULL, 0));
+    hf_ops_text(ops, hf_session_input_note(&ops->arena, lease, NULL, 0));
     hf_ops_text(ops, c->who->correlation_id);
     hf_ops_text(ops, hf_status_word(waits ? row->input_status : HF_STATUS_QUEUED));
     hf_ops_text(ops, waits ? "resumed" : "claimed");
@@ -115,7 +115,7 @@ static void add_pass(struct claiming *c, struct hf_ops *ops,
     hf_ops_text(ops, "session_reclaimed");
     put_event(c, ops);
     hf_ops_null(ops);
-    hf_ops_text(ops, hf_input_note(&ops->arena, lease, NULL, plan->crashes));
+    hf_ops_text(ops, hf_session_input_note(&ops->arena, lease, NULL, plan->crashes));
     hf_ops_text(ops, c->who->correlation_id);
 }
 
@@ -153,7 +153,7 @@ static int show_token(struct claiming *c, const struct hf_lease *lease,
                       struct hf_err *err)
 {
     struct hf_buf token;
-    hf_buf_init(&token, c->store->base.alloc, HF_TOKEN_TEXT);
+    hf_buf_init(&token, c->store->handle.alloc, HF_TOKEN_TEXT);
     int rc = hf_token_write(&token, lease->store, lease->fence, lease->nonce);
     if (rc == 0)
         c->answer->token = hf_session_answer_copy(
@@ -249,7 +249,7 @@ static int write_claim(struct claiming *c, const struct hf_session_row *row,
                        const struct hf_session_plan *plan, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     bool writes = plan->move != HF_TURN_LEAVE;
     if (writes) {
         add_lease(&ops, row, &plan->lease);
@@ -270,7 +270,7 @@ static int end_turn(struct claiming *c, const struct hf_session_row *row,
                     const struct hf_session_plan *plan, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_LOCKED, 1);
     put_seen(&ops, row);
     if (plan->move == HF_TURN_HOLD) {
@@ -285,8 +285,8 @@ static int end_turn(struct claiming *c, const struct hf_session_row *row,
         hf_ops_text(&ops, "transition");
         put_event(c, &ops);
         hf_ops_null(&ops);
-        hf_ops_text(&ops,
-                    hf_input_note(&ops.arena, &row->lease, "poison", plan->crashes));
+        hf_ops_text(&ops, hf_session_input_note(&ops.arena, &row->lease, "poison",
+                                                plan->crashes));
         hf_ops_text(&ops, c->who->correlation_id);
         add_by_session(&ops, HF_SQL_INPUTS_LOOSE, row);
     } else {
@@ -311,7 +311,7 @@ static int mark_idle(struct claiming *c, const struct hf_session_row *row,
                      struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     add_by_session(&ops, HF_SQL_LEASE_LOCK_SESSION, row);
     hf_ops_call(&ops, HF_SQL_SESSION_IDLE, HF_ANY_COUNT);
     hf_ops_text(&ops, row->s.session_id);
@@ -328,7 +328,7 @@ static bool proven_dead(struct claiming *c, const struct hf_session_row *row, hf
         return false;
     return row->check_at == 0 ||
            (row->lease.holder &&
-            hf_holder_judge(&c->arena, row->lease.holder, now, &proof) == HF_LIFE_DEAD);
+            hf_life_judge(&c->arena, row->lease.holder, now, &proof) == HF_LIFE_DEAD);
 }
 
 /* HF_EGUARD: the session is another one by now, or its turn was ended: look again. */
@@ -360,7 +360,7 @@ static int claim_once(struct claiming *c, struct hf_err *err)
     struct hf_ops look;
     struct hf_session_row row;
     const char *id = c->request->session_id;
-    hf_ops_init(&look, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&look, c->store->sql, c->store->handle.alloc);
     hf_ops_call(&look, HF_SQL_SESSION_LOOK, HF_ANY_COUNT);
     hf_ops_text(&look, id);
     int rc = hf_ops_read(&look, err);
@@ -406,7 +406,7 @@ static int add_candidates(const struct hf_ops *look, size_t call,
 static int push_live(struct claiming *c, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     for (size_t i = 0; i < c->request->agent_count; i++) {
         hf_ops_call(&ops, HF_SQL_SESSION_PUSH, HF_ANY_COUNT);
         hf_ops_text(&ops, c->request->agents[i]);
@@ -499,7 +499,7 @@ static int claim_any(struct claiming *c, struct hf_err *err)
 {
     struct hf_ops look;
     struct hf_session_row row;
-    hf_ops_init(&look, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&look, c->store->sql, c->store->handle.alloc);
     add_claimed(c, &look);
     add_look(c, &look, HF_SQL_SESSION_LAPSED, LAPSED);
     add_look(c, &look, HF_SQL_SESSION_READY, CANDIDATES);
@@ -520,15 +520,15 @@ static int claim_swept(struct claiming *c, struct hf_err *err)
     int rc = claim_any(c, err);
     if (rc || c->done)
         return rc;
-    rc = sql_sweep(&c->store->base, c->who, SWEPT, &report, err);
+    rc = sql_sweep(&c->store->handle, c->who, SWEPT, &report, err);
     return rc ? rc : claim_any(c, err);
 }
 
-int sql_session_claim(struct hf_store *base, const struct hf_caller *who,
+int sql_session_claim(struct hf_store *handle, const struct hf_caller *who,
                       const struct hf_session_claim *request,
                       struct hf_session_answer *answer, struct hf_err *err)
 {
-    struct claiming c = { .store = sql_store_of(base),
+    struct claiming c = { .store = sql_store_of(handle),
                           .who = who,
                           .request = request,
                           .answer = answer,
@@ -536,10 +536,10 @@ int sql_session_claim(struct hf_store *base, const struct hf_caller *who,
                                         .incarnation = request->incarnation,
                                         .nonce = request->nonce,
                                         .ttl_ms = request->ttl_ms } };
-    hf_arena_init(&c.arena, base->alloc);
-    int rc = request->pid ? hf_holder_describe(&c.arena, request->pid, NULL,
-                                               &c.claimant.holder, err)
-                          : 0;
+    hf_arena_init(&c.arena, handle->alloc);
+    int rc = request->pid
+                 ? hf_life_describe(&c.arena, request->pid, NULL, &c.claimant.holder, err)
+                 : 0;
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = request->session_id ? claim_once(&c, err) : claim_swept(&c, err);
@@ -552,12 +552,12 @@ static hf_ms sooner(hf_ms a, hf_ms b)
     return !a || (b && b < a) ? b : a;
 }
 
-int sql_session_next(struct hf_store *base, const struct hf_session_claim *claim,
+int sql_session_next(struct hf_store *handle, const struct hf_session_claim *claim,
                      hf_ms *ret_at, struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ms at = 0;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_NEXT, HF_ANY_COUNT);
     for (size_t i = 0; i < claim->agent_count; i++) {
         if (i > 0)
@@ -567,14 +567,14 @@ int sql_session_next(struct hf_store *base, const struct hf_session_claim *claim
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *next = hf_ops_result(&ops, 0);
-        hf_ms lease = hf_cell_i64(next, i, HF_COL_SESSION_NEXT_LEASE_CHECK_AT);
-        at = sooner(at, hf_cell_i64(next, i, HF_COL_SESSION_NEXT_READY_AT));
-        at = sooner(at, hf_cell_i64(next, i, HF_COL_SESSION_NEXT_WAIT_CHECK_AT));
+        hf_ms lease = hf_out_i64(next, i, HF_COL_SESSION_NEXT_LEASE_CHECK_AT);
+        at = sooner(at, hf_out_i64(next, i, HF_COL_SESSION_NEXT_READY_AT));
+        at = sooner(at, hf_out_i64(next, i, HF_COL_SESSION_NEXT_WAIT_CHECK_AT));
         /* Of the lease clock only the distance carries over to the wall clock. */
         at = sooner(at, lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0);
     }
     if (rc == 0)
-        *ret_at = sql_by_caller(base, at, ops.batch.now);
+        *ret_at = sql_by_caller(handle, at, ops.batch.now);
     hf_ops_fini(&ops);
     return rc;
 }

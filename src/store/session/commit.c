@@ -187,7 +187,7 @@ static void add_inputs(struct committing *c, struct hf_ops *ops)
     hf_ops_text(ops, commit->token);
     hf_ops_text(ops, c->who->actor_kind);
     hf_ops_text(ops, c->who->actor);
-    hf_ops_text(ops, hf_input_note(&ops->arena, &lease, NULL, 0));
+    hf_ops_text(ops, hf_session_input_note(&ops->arena, &lease, NULL, 0));
     hf_ops_text(ops, c->who->correlation_id);
     hf_ops_ring_ended(ops, commit->turn_id);
 }
@@ -292,7 +292,7 @@ static int commit_once(struct committing *c, struct hf_err *err)
 {
     const struct hf_session_commit *commit = c->commit;
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     add_guard(c, &ops);
     c->blobs_call = add_blobs(&ops, commit->blobs, commit->blob_count);
     session_nodes_add(&ops, commit->session_id, commit->turn_id, commit->node_count,
@@ -310,12 +310,12 @@ static int commit_once(struct committing *c, struct hf_err *err)
     return rc;
 }
 
-int sql_session_commit(struct hf_store *base, const struct hf_caller *who,
+int sql_session_commit(struct hf_store *handle, const struct hf_caller *who,
                        const struct hf_session_commit *commit,
                        struct hf_session_committed *ret_committed, struct hf_err *err)
 {
-    struct committing c = { .store = sql_store_of(base), .who = who, .commit = commit };
-    hf_arena_init(&c.arena, base->alloc);
+    struct committing c = { .store = sql_store_of(handle), .who = who, .commit = commit };
+    hf_arena_init(&c.arena, handle->alloc);
     int rc = prepare(&c, err);
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)

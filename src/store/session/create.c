@@ -25,7 +25,8 @@ const struct hf_session_methods sql_session_methods = {
     .cancel_turn = sql_session_cancel_turn,
 };
 
-static int request_hash(const struct hf_caller *who, const struct hf_session_new *request,
+static int request_hash(const struct hf_caller *who,
+                        const struct hf_session_spec *request,
                         uint8_t ret_hash[HF_DIGEST_BYTES])
 {
     struct hf_digest digest;
@@ -42,7 +43,7 @@ static int request_hash(const struct hf_caller *who, const struct hf_session_new
 }
 
 static void add_calls(struct hf_ops *ops, const struct hf_caller *who,
-                      const struct hf_session_new *request, const uint8_t *hash)
+                      const struct hf_session_spec *request, const uint8_t *hash)
 {
     static const uint8_t no_records[32];
     hf_ops_call(ops, HF_SQL_SESSION_INSERT, HF_ANY_COUNT);
@@ -62,7 +63,7 @@ static void add_calls(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_text(ops, request->session_id);
 }
 
-static int answer_found(const struct hf_ops *ops, const struct hf_session_new *request,
+static int answer_found(const struct hf_ops *ops, const struct hf_session_spec *request,
                         const uint8_t *hash, struct hf_session_answer *answer,
                         struct hf_err *err)
 {
@@ -76,7 +77,7 @@ static int answer_found(const struct hf_ops *ops, const struct hf_session_new *r
     if (answer->sessions->deleted_at)
         return hf_fail(err, HF_ESESSIONDELETED, "session_id",
                        "session %.100s was deleted", request->session_id);
-    if (!session_bytes_same(hf_cell(found, 0, HF_COL_SESSION_GET_REQUEST_HASH), hash,
+    if (!session_bytes_same(hf_out(found, 0, HF_COL_SESSION_GET_REQUEST_HASH), hash,
                             HF_DIGEST_BYTES))
         return hf_fail(err, HF_ECONFLICT, "session_id",
                        "session %.100s exists with other content", request->session_id);
@@ -84,15 +85,15 @@ static int answer_found(const struct hf_ops *ops, const struct hf_session_new *r
     return 0;
 }
 
-int sql_session_create(struct hf_store *base, const struct hf_caller *who,
-                       const struct hf_session_new *request,
+int sql_session_create(struct hf_store *handle, const struct hf_caller *who,
+                       const struct hf_session_spec *request,
                        struct hf_session_answer *answer, struct hf_err *err)
 {
     uint8_t hash[HF_DIGEST_BYTES];
     struct hf_ops ops;
     if (request_hash(who, request, hash))
         return hf_fail_plain(err, HF_ENOMEM);
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     add_calls(&ops, who, request, hash);
     int rc = hf_ops_write(&ops, err);
     if (rc == 0)

@@ -116,17 +116,17 @@ static int show_entry(struct hf_session_answer *answer, const struct hf_call *fo
                       size_t i, struct hf_effect_entry *entry, struct hf_err *err)
 {
     bool failed = false;
-    entry->attempt = hf_cell_i64(found, i, OPEN(ATTEMPT));
-    entry->due_at = hf_cell_i64(found, i, OPEN(DUE_AT));
-    entry->fence = hf_cell_i64(found, i, OPEN(FENCE));
-    entry->key = copy_cell(answer, hf_cell(found, i, OPEN(EFFECT_KEY)), &failed).at;
-    entry->kind = copy_cell(answer, hf_cell(found, i, OPEN(KIND)), &failed).at;
-    entry->envelope = copy_cell(answer, hf_cell(found, i, OPEN(ENVELOPE)), &failed);
-    entry->outcome = copy_cell(answer, hf_cell(found, i, OPEN(OUTCOME)), &failed);
+    entry->attempt = hf_out_i64(found, i, OPEN(ATTEMPT));
+    entry->due_at = hf_out_i64(found, i, OPEN(DUE_AT));
+    entry->fence = hf_out_i64(found, i, OPEN(FENCE));
+    entry->key = copy_cell(answer, hf_out(found, i, OPEN(EFFECT_KEY)), &failed).at;
+    entry->kind = copy_cell(answer, hf_out(found, i, OPEN(KIND)), &failed).at;
+    entry->envelope = copy_cell(answer, hf_out(found, i, OPEN(ENVELOPE)), &failed);
+    entry->outcome = copy_cell(answer, hf_out(found, i, OPEN(OUTCOME)), &failed);
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
-    if (!hf_recovery_read(hf_cell_text(found, i, OPEN(RECOVERY)), &entry->recovery) ||
-        !hf_entry_status_read(hf_cell_text(found, i, OPEN(STATUS)), &entry->status) ||
+    if (!hf_recovery_read(hf_out_text(found, i, OPEN(RECOVERY)), &entry->recovery) ||
+        !hf_entry_status_read(hf_out_text(found, i, OPEN(STATUS)), &entry->status) ||
         !entry->key)
         return hf_fail(err, HF_ECORRUPT, "effect",
                        "an entry of the journal is not known");
@@ -148,11 +148,11 @@ int session_effects_show(struct hf_session_answer *answer, const struct hf_call 
     return 0;
 }
 
-int sql_session_blob_put(struct hf_store *base, const uint8_t hash[32],
+int sql_session_blob_put(struct hf_store *handle, const uint8_t hash[32],
                          struct hf_span bytes, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_BLOBS_ADD, HF_ANY_COUNT);
     hf_ops_bytes(&ops, hash, 32);
     hf_ops_bytes(&ops, bytes.at, bytes.len);
@@ -161,11 +161,11 @@ int sql_session_blob_put(struct hf_store *base, const uint8_t hash[32],
     return rc;
 }
 
-int sql_session_blob(struct hf_store *base, const uint8_t hash[32],
+int sql_session_blob(struct hf_store *handle, const uint8_t hash[32],
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_BLOB_GET, HF_ANY_COUNT);
     hf_ops_bytes(&ops, hash, 32);
     int rc = hf_ops_read(&ops, err);
@@ -173,7 +173,7 @@ int sql_session_blob(struct hf_store *base, const uint8_t hash[32],
     if (rc == 0 && found->out_count == 0)
         rc = hf_fail(err, HF_EBLOB, "hash", "there is no such blob");
     if (rc == 0) {
-        const struct hf_val *cell = hf_cell(found, 0, HF_COL_BLOB_GET_BYTES);
+        const struct hf_val *cell = hf_out(found, 0, HF_COL_BLOB_GET_BYTES);
         answer->blob.len = cell->len;
         answer->blob.at = hf_session_answer_copy(answer,
                                                  (struct hf_span){ cell->at, cell->len });
@@ -205,9 +205,9 @@ static int show_cursor(struct hf_session_answer *answer, const struct hf_call *f
     struct hf_buf next;
     size_t last = found->out_count - 1;
     hf_buf_init(&next, alloc, 512);
-    hf_buf_i64(&next, hf_cell_i64(found, last, UNKNOWN(TURN_KEY)));
+    hf_buf_i64(&next, hf_out_i64(found, last, UNKNOWN(TURN_KEY)));
     hf_buf_char(&next, ' ');
-    hf_buf_text(&next, hf_cell_text(found, last, UNKNOWN(EFFECT_KEY)));
+    hf_buf_text(&next, hf_out_text(found, last, UNKNOWN(EFFECT_KEY)));
     answer->next = hf_session_answer_copy(
         answer, (struct hf_span){ hf_buf_str(&next), next.len });
     hf_buf_fini(&next);
@@ -222,17 +222,17 @@ static int show_unknown(struct hf_session_answer *answer, const struct hf_call *
     bool failed = !all;
     for (size_t i = 0; !failed && i < found->out_count; i++)
         all[i] = (struct hf_session_effect){
-            .started_at = hf_cell_i64(found, i, UNKNOWN(STARTED_AT)),
-            .settled_at = hf_cell_i64(found, i, UNKNOWN(SETTLED_AT)),
-            .attempt = hf_cell_i64(found, i, UNKNOWN(ATTEMPT)),
+            .started_at = hf_out_i64(found, i, UNKNOWN(STARTED_AT)),
+            .settled_at = hf_out_i64(found, i, UNKNOWN(SETTLED_AT)),
+            .attempt = hf_out_i64(found, i, UNKNOWN(ATTEMPT)),
             .session_id =
-                copy_cell(answer, hf_cell(found, i, UNKNOWN(SESSION_ID)), &failed).at,
-            .turn_id = copy_cell(answer, hf_cell(found, i, UNKNOWN(TURN_ID)), &failed).at,
-            .key = copy_cell(answer, hf_cell(found, i, UNKNOWN(EFFECT_KEY)), &failed).at,
-            .kind = copy_cell(answer, hf_cell(found, i, UNKNOWN(KIND)), &failed).at,
+                copy_cell(answer, hf_out(found, i, UNKNOWN(SESSION_ID)), &failed).at,
+            .turn_id = copy_cell(answer, hf_out(found, i, UNKNOWN(TURN_ID)), &failed).at,
+            .key = copy_cell(answer, hf_out(found, i, UNKNOWN(EFFECT_KEY)), &failed).at,
+            .kind = copy_cell(answer, hf_out(found, i, UNKNOWN(KIND)), &failed).at,
             .recovery =
-                copy_cell(answer, hf_cell(found, i, UNKNOWN(RECOVERY)), &failed).at,
-            .outcome = copy_cell(answer, hf_cell(found, i, UNKNOWN(OUTCOME)), &failed).at,
+                copy_cell(answer, hf_out(found, i, UNKNOWN(RECOVERY)), &failed).at,
+            .outcome = copy_cell(answer, hf_out(found, i, UNKNOWN(OUTCOME)), &failed).at,
         };
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -241,14 +241,14 @@ static int show_unknown(struct hf_session_answer *answer, const struct hf_call *
     return 0;
 }
 
-int sql_session_unknown(struct hf_store *base, const struct hf_caller *who,
+int sql_session_unknown(struct hf_store *handle, const struct hf_caller *who,
                         const char *after, size_t limit, struct hf_session_answer *answer,
                         struct hf_err *err)
 {
     struct hf_ops ops;
     int64_t turn = 0;
     const char *key = NULL;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = read_cursor(&ops.arena, after, &turn, &key, err);
     if (rc == 0) {
         hf_ops_call(&ops, HF_SQL_EFFECTS_UNKNOWN, HF_ANY_COUNT);
@@ -262,7 +262,7 @@ int sql_session_unknown(struct hf_store *base, const struct hf_caller *who,
     if (rc == 0)
         rc = show_unknown(answer, found, err);
     if (rc == 0 && found->out_count == limit)
-        rc = show_cursor(answer, found, base->alloc, err);
+        rc = show_cursor(answer, found, handle->alloc, err);
     hf_ops_fini(&ops);
     return rc;
 }

@@ -33,7 +33,7 @@ static void put_key(struct hf_ops *ops, const struct hf_journal_key *of)
 
 static struct hf_span span_of(const struct hf_call *found, size_t column)
 {
-    const struct hf_val *cell = hf_cell(found, 0, column);
+    const struct hf_val *cell = hf_out(found, 0, column);
     return cell->type == HF_VAL_TEXT ? (struct hf_span){ cell->at, cell->len }
                                      : (struct hf_span){ 0 };
 }
@@ -49,20 +49,20 @@ static int read_row(struct hf_ops *ops, const struct hf_journal_key *of,
     if (rc || found->out_count == 0)
         return rc ? rc : HF_ENOTFOUND;
     struct journal_row row = {
-        .lease = { .owner = hf_cell_text(found, 0, ROW(OWNER)),
-                   .incarnation = hf_cell_text(found, 0, ROW(OWNER_INCARNATION)),
-                   .nonce = hf_cell_text(found, 0, ROW(CLAIM_GROUP)),
-                   .fence = hf_cell_i64(found, 0, ROW(LEASE_FENCE)),
-                   .store = hf_cell_i64(found, 0, ROW(LEASE_STORE)),
-                   .ttl_ms = hf_cell_i64(found, 0, ROW(LEASE_TTL_MS)),
-                   .claimed_at = hf_cell_i64(found, 0, ROW(LEASE_CLAIMED_AT)),
-                   .expires_at = hf_cell_i64(found, 0, ROW(LEASE_EXPIRES_AT)) },
+        .lease = { .owner = hf_out_text(found, 0, ROW(OWNER)),
+                   .incarnation = hf_out_text(found, 0, ROW(OWNER_INCARNATION)),
+                   .nonce = hf_out_text(found, 0, ROW(CLAIM_GROUP)),
+                   .fence = hf_out_i64(found, 0, ROW(LEASE_FENCE)),
+                   .store = hf_out_i64(found, 0, ROW(LEASE_INCARNATION)),
+                   .ttl_ms = hf_out_i64(found, 0, ROW(LEASE_TTL_MS)),
+                   .claimed_at = hf_out_i64(found, 0, ROW(LEASE_CLAIMED_AT)),
+                   .expires_at = hf_out_i64(found, 0, ROW(LEASE_EXPIRES_AT)) },
         .entry = { .envelope = span_of(found, ROW(ENVELOPE)),
                    .outcome = span_of(found, ROW(OUTCOME)) },
     };
     row.entry.expires_at = row.lease.expires_at;
-    if (!hf_recovery_read(hf_cell_text(found, 0, ROW(RECOVERY)), &row.entry.recovery) ||
-        !hf_entry_status_read(hf_cell_text(found, 0, ROW(STATUS)), &row.entry.status))
+    if (!hf_recovery_read(hf_out_text(found, 0, ROW(RECOVERY)), &row.entry.recovery) ||
+        !hf_entry_status_read(hf_out_text(found, 0, ROW(STATUS)), &row.entry.status))
         return hf_fail(err, HF_ECORRUPT, "effect",
                        "an entry of the journal is not known");
     *ret_row = row;
@@ -89,7 +89,7 @@ static int write_lease(const struct beginning *b, const struct journal_row *seen
 {
     const struct hf_journal_begin *request = b->request;
     struct hf_ops ops;
-    hf_ops_init(&ops, b->store->sql, b->store->base.alloc);
+    hf_ops_init(&ops, b->store->sql, b->store->handle.alloc);
     hf_ops_call(&ops, seen ? HF_SQL_JOURNAL_TAKE : HF_SQL_JOURNAL_BEGIN, 1);
     put_key(&ops, &request->of);
     if (seen) {
@@ -111,7 +111,7 @@ static int show_token(const struct beginning *b, const struct hf_lease *lease,
                       struct hf_err *err)
 {
     struct hf_buf token;
-    hf_buf_init(&token, b->store->base.alloc, HF_TOKEN_TEXT);
+    hf_buf_init(&token, b->store->handle.alloc, HF_TOKEN_TEXT);
     int rc = hf_token_write(&token, lease->store, lease->fence, lease->nonce);
     if (rc == 0)
         b->answer->token = hf_journal_answer_copy(
@@ -182,7 +182,7 @@ static int begin_once(struct beginning *b, struct hf_err *err)
 {
     struct hf_ops ops;
     struct journal_row row;
-    hf_ops_init(&ops, b->store->sql, b->store->base.alloc);
+    hf_ops_init(&ops, b->store->sql, b->store->handle.alloc);
     int rc = read_row(&ops, &b->request->of, &row, err);
     b->claimant.store = ops.batch.incarnation;
     if (rc == 0 || rc == HF_ENOTFOUND)
@@ -191,20 +191,20 @@ static int begin_once(struct beginning *b, struct hf_err *err)
     return rc;
 }
 
-static int journal_begin(struct hf_store *base, const struct hf_caller *who,
+static int journal_begin(struct hf_store *handle, const struct hf_caller *who,
                          const struct hf_journal_begin *request,
                          struct hf_journal_answer *answer, struct hf_err *err)
 {
     char nonce[HF_NONCE_TEXT];
-    struct beginning b = { .store = sql_store_of(base),
+    struct beginning b = { .store = sql_store_of(handle),
                            .who = who,
                            .request = request,
                            .claimant = { .owner = request->owner,
-                                         .incarnation = base->incarnation,
+                                         .incarnation = handle->incarnation,
                                          .nonce = request->nonce ? request->nonce : nonce,
                                          .ttl_ms = request->ttl_ms },
                            .answer = answer };
-    int rc = request->nonce ? 0 : hf_nonce(base->random, nonce, err);
+    int rc = request->nonce ? 0 : hf_nonce(handle->random, nonce, err);
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = begin_once(&b, err);
@@ -214,13 +214,13 @@ static int journal_begin(struct hf_store *base, const struct hf_caller *who,
 /* ---- the holder's verbs ------------------------------------------------------------------- */
 
 /* Why the token was refused; 0 where the entry was settled by it as it says. */
-static int explain(struct hf_store *base, const struct hf_journal_key *of,
+static int explain(struct hf_store *handle, const struct hf_journal_key *of,
                    const struct hf_token *token, const char *status, const char *outcome,
                    struct hf_err *err)
 {
     struct hf_ops ops;
     struct journal_row row;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = read_row(&ops, of, &row, err);
     if (rc == HF_ENOTFOUND)
         rc = hf_fail(err, HF_ELEASELOST, "token", "there is no entry of this effect");
@@ -240,7 +240,7 @@ static int explain(struct hf_store *base, const struct hf_journal_key *of,
     return rc;
 }
 
-static int by_holder(struct hf_store *base, const struct hf_journal_key *of,
+static int by_holder(struct hf_store *handle, const struct hf_journal_key *of,
                      const char *token_text, const char *status, const char *outcome,
                      struct hf_err *err)
 {
@@ -249,7 +249,7 @@ static int by_holder(struct hf_store *base, const struct hf_journal_key *of,
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
         struct hf_ops ops;
-        hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+        hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
         hf_ops_call(&ops, outcome ? HF_SQL_JOURNAL_SETTLE : HF_SQL_JOURNAL_RENEW, 1);
         put_key(&ops, of);
         hf_ops_i64(&ops, token.store);
@@ -262,29 +262,29 @@ static int by_holder(struct hf_store *base, const struct hf_journal_key *of,
         rc = hf_ops_write(&ops, err);
         hf_ops_fini(&ops);
         if (rc == HF_EGUARD)
-            rc = explain(base, of, &token, status, outcome, err);
+            rc = explain(handle, of, &token, status, outcome, err);
     }
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
-static int journal_renew(struct hf_store *base, const struct hf_journal_key *of,
+static int journal_renew(struct hf_store *handle, const struct hf_journal_key *of,
                          const char *token, struct hf_err *err)
 {
-    return by_holder(base, of, token, NULL, NULL, err);
+    return by_holder(handle, of, token, NULL, NULL, err);
 }
 
-static int journal_settle(struct hf_store *base, const struct hf_journal_key *of,
+static int journal_settle(struct hf_store *handle, const struct hf_journal_key *of,
                           const char *token, enum hf_entry_status status,
                           const char *outcome, struct hf_err *err)
 {
-    return by_holder(base, of, token, hf_entry_status_name(status), outcome, err);
+    return by_holder(handle, of, token, hf_entry_status_name(status), outcome, err);
 }
 
-static int journal_retire(struct hf_store *base, enum hf_scope scope,
+static int journal_retire(struct hf_store *handle, enum hf_scope scope,
                           const char *scope_id, int64_t *ret_count, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_JOURNAL_RETIRE, HF_ANY_COUNT);
     hf_ops_text(&ops, hf_scope_name(scope));
     hf_ops_text(&ops, scope_id);

@@ -23,26 +23,26 @@ static int show_head(struct hf_session_answer *answer, const char *session_id,
     *s = (struct hf_session){
         .session_id = hf_session_answer_copy(
             answer, (struct hf_span){ session_id, strlen(session_id) }),
-        .agent = session_copied(answer, hf_cell(found, 0, HEAD(AGENT)), &failed),
-        .turn_id = session_copied(answer, hf_cell(found, 0, HEAD(TURN_ID)), &failed),
-        .owner = session_copied(answer, hf_cell(found, 0, HEAD(OWNER)), &failed),
-        .head_revision = hf_cell_i64(found, 0, HEAD(HEAD_REVISION)),
-        .record_count = hf_cell_i64(found, 0, HEAD(RECORD_COUNT)),
-        .ready_at = hf_cell_i64(found, 0, HEAD(READY_AT)),
-        .deleted_at = hf_cell_i64(found, 0, HEAD(DELETED_AT)),
+        .agent = session_copied(answer, hf_out(found, 0, HEAD(AGENT)), &failed),
+        .turn_id = session_copied(answer, hf_out(found, 0, HEAD(TURN_ID)), &failed),
+        .owner = session_copied(answer, hf_out(found, 0, HEAD(OWNER)), &failed),
+        .head_revision = hf_out_i64(found, 0, HEAD(HEAD_REVISION)),
+        .record_count = hf_out_i64(found, 0, HEAD(RECORD_COUNT)),
+        .ready_at = hf_out_i64(found, 0, HEAD(READY_AT)),
+        .deleted_at = hf_out_i64(found, 0, HEAD(DELETED_AT)),
     };
     if (failed || !s->session_id)
         return hf_fail_plain(err, HF_ENOMEM);
     answer->sessions = s;
     answer->session_count = 1;
-    return session_chain_read(hf_cell(found, 0, HEAD(CHAIN)), s->chain, err);
+    return session_chain_read(hf_out(found, 0, HEAD(CHAIN)), s->chain, err);
 }
 
-int sql_session_head(struct hf_store *base, const char *session_id,
+int sql_session_head(struct hf_store *handle, const char *session_id,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_HEAD, HF_ANY_COUNT);
     hf_ops_text(&ops, session_id);
     int rc = hf_ops_read(&ops, err);
@@ -55,7 +55,7 @@ int sql_session_head(struct hf_store *base, const char *session_id,
 }
 
 /* The keys after which a page begins, and with which it ends at the latest. */
-static int list_range(struct hf_store *base, const struct hf_session_filter *filter,
+static int list_range(struct hf_store *handle, const struct hf_session_filter *filter,
                       int64_t ret_range[2], bool *ret_more, struct hf_err *err)
 {
     struct hf_ops ops;
@@ -63,7 +63,7 @@ static int list_range(struct hf_store *base, const struct hf_session_filter *fil
     int rc = filter->after
                  ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err)
                  : 0;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops,
                 filter->newest ? HF_SQL_SESSION_WINDOW_NEWEST : HF_SQL_SESSION_WINDOW, 1);
     hf_ops_i64(&ops, after);
@@ -71,8 +71,8 @@ static int list_range(struct hf_store *base, const struct hf_session_filter *fil
         rc = hf_ops_read(&ops, err);
     if (rc == 0) {
         ret_range[0] = after;
-        ret_range[1] = hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SESSION_WINDOW_LAST);
-        *ret_more = hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SESSION_WINDOW_MORE);
+        ret_range[1] = hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SESSION_WINDOW_LAST);
+        *ret_more = hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SESSION_WINDOW_MORE);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -90,17 +90,17 @@ static int list_next(struct hf_session_answer *answer, const struct hf_alloc *al
     return answer->next ? 0 : hf_fail_plain(err, HF_ENOMEM);
 }
 
-int sql_session_list(struct hf_store *base, const struct hf_caller *who,
+int sql_session_list(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_session_filter *filter,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
     int64_t range[2] = { 0 };
     bool goes_on = false;
-    int rc = list_range(base, filter, range, &goes_on, err);
+    int rc = list_range(handle, filter, range, &goes_on, err);
     if (rc)
         return rc;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, filter->newest ? HF_SQL_SESSION_LIST_NEWEST : HF_SQL_SESSION_LIST,
                 HF_ANY_COUNT);
     hf_ops_i64(&ops, range[0]);
@@ -117,20 +117,20 @@ int sql_session_list(struct hf_store *base, const struct hf_caller *who,
         rc = session_show(answer, found, found->out_count, err);
     if (rc == 0 && (found->full || found->out_count == filter->limit))
         rc = list_next(
-            answer, base->alloc,
-            hf_cell_i64(found, found->out_count - 1, HF_COL_SESSION_LIST_SESSION_KEY),
+            answer, handle->alloc,
+            hf_out_i64(found, found->out_count - 1, HF_COL_SESSION_LIST_SESSION_KEY),
             err);
     else if (rc == 0 && goes_on)
-        rc = list_next(answer, base->alloc, range[1], err);
+        rc = list_next(answer, handle->alloc, range[1], err);
     hf_ops_fini(&ops);
     return rc;
 }
 
-int sql_session_inputs(struct hf_store *base, const char *session_id, const char *after,
+int sql_session_inputs(struct hf_store *handle, const char *session_id, const char *after,
                        size_t limit, struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_GET, HF_ANY_COUNT);
     hf_ops_text(&ops, session_id);
     hf_ops_call(&ops, HF_SQL_SESSION_INPUTS, HF_ANY_COUNT);
@@ -184,15 +184,15 @@ static int add_node(struct history *h, const struct hf_call *found, size_t i,
                     struct hf_err *err)
 {
     struct hf_node *node = &h->nodes[h->count];
-    const struct hf_val *turn = hf_cell(found, i, NODE(TURN_ID));
-    const struct hf_val *record = hf_cell(found, i, NODE(RECORD));
-    if (hf_cell_i64(found, i, NODE(ORDINAL)) != h->ordinal || record->type != HF_VAL_TEXT)
+    const struct hf_val *turn = hf_out(found, i, NODE(TURN_ID));
+    const struct hf_val *record = hf_out(found, i, NODE(RECORD));
+    if (hf_out_i64(found, i, NODE(ORDINAL)) != h->ordinal || record->type != HF_VAL_TEXT)
         return broken(h, err);
     int rc = show_record(h, record->at, record->len, node, err);
     if (rc == 0)
         rc = hf_record_chain(h->chain, node->record, h->chain, err);
     if (rc == 0 &&
-        !session_bytes_same(hf_cell(found, i, NODE(CHAIN)), h->chain, sizeof h->chain))
+        !session_bytes_same(hf_out(found, i, NODE(CHAIN)), h->chain, sizeof h->chain))
         rc = broken(h, err);
     if (rc)
         return rc;
@@ -216,8 +216,8 @@ static int begin_at(struct history *h, const struct hf_call *found, int64_t from
     *ret_first = 0;
     if (from == 0)
         return 0;
-    const struct hf_val *chain = found->out_count ? hf_cell(found, 0, NODE(CHAIN)) : NULL;
-    if (!chain || hf_cell_i64(found, 0, NODE(ORDINAL)) != from - 1 ||
+    const struct hf_val *chain = found->out_count ? hf_out(found, 0, NODE(CHAIN)) : NULL;
+    if (!chain || hf_out_i64(found, 0, NODE(ORDINAL)) != from - 1 ||
         chain->type != HF_VAL_BYTES || chain->len != sizeof h->chain)
         return broken(h, err);
     memcpy(h->chain, chain->at, sizeof h->chain);
@@ -357,18 +357,18 @@ static int show_usage(struct hf_session_answer *answer, const struct hf_call *fo
                                                                         sizeof *all);
     bool failed = !all;
     for (size_t i = 0; !failed && i < found->out_count; i++) {
-        const struct hf_val *source = hf_cell(found, i, USAGE(SOURCE));
-        const struct hf_val *model = hf_cell(found, i, USAGE(MODEL));
+        const struct hf_val *source = hf_out(found, i, USAGE(SOURCE));
+        const struct hf_val *model = hf_out(found, i, USAGE(MODEL));
         all[i].source = hf_session_answer_copy(
             answer, (struct hf_span){ source->at, source->len });
         all[i].model = hf_session_answer_copy(answer,
                                               (struct hf_span){ model->at, model->len });
         all[i].usage =
-            (struct hf_usage){ .input = hf_cell_i64(found, i, USAGE(INPUT)),
-                               .output = hf_cell_i64(found, i, USAGE(OUTPUT)),
-                               .cache_read = hf_cell_i64(found, i, USAGE(CACHE_READ)),
-                               .cache_write = hf_cell_i64(found, i, USAGE(CACHE_WRITE)),
-                               .reasoning = hf_cell_i64(found, i, USAGE(REASONING)) };
+            (struct hf_usage){ .input = hf_out_i64(found, i, USAGE(INPUT)),
+                               .output = hf_out_i64(found, i, USAGE(OUTPUT)),
+                               .cache_read = hf_out_i64(found, i, USAGE(CACHE_READ)),
+                               .cache_write = hf_out_i64(found, i, USAGE(CACHE_WRITE)),
+                               .reasoning = hf_out_i64(found, i, USAGE(REASONING)) };
         failed = !all[i].source || !all[i].model;
     }
     if (failed)
@@ -396,7 +396,7 @@ static int check_head(const struct hf_session_load *request, const struct hf_ses
 static void cut_page(struct hf_call *found, int64_t end, bool first)
 {
     while (first && found->out_count > 0 &&
-           hf_cell_i64(found, found->out_count - 1, NODE(ORDINAL)) >= end)
+           hf_out_i64(found, found->out_count - 1, NODE(ORDINAL)) >= end)
         found->out_count--;
 }
 
@@ -427,8 +427,8 @@ int session_load_show(const struct hf_session_load *request, struct hf_ops *ops,
                          .session_id = request->session_id,
                          .committed = s->record_count };
     if (rc == 0 && turn) {
-        const char *transients = hf_cell_text(hf_ops_result(ops, reads->turn.turn), 0,
-                                              HF_COL_TURN_OPEN_TRANSIENTS);
+        const char *transients = hf_out_text(hf_ops_result(ops, reads->turn.turn), 0,
+                                             HF_COL_TURN_OPEN_TRANSIENTS);
         rc = show_turn_nodes(&t, hf_ops_result(ops, reads->turn_nodes),
                              transients ? transients : "", turn, err);
     }
@@ -437,11 +437,11 @@ int session_load_show(const struct hf_session_load *request, struct hf_ops *ops,
     return rc;
 }
 
-int sql_session_load(struct hf_store *base, const struct hf_session_load *request,
+int sql_session_load(struct hf_store *handle, const struct hf_session_load *request,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     struct session_load_reads reads = session_load_add(&ops, request);
     size_t usage = 0;
     if (request->from_ordinal == 0) {
@@ -503,14 +503,14 @@ static int show_turn_facts(struct hf_session_answer *answer, const struct hf_ops
     bool failed = !turn;
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
-    turn->base_revision = hf_cell_i64(found, 0, SHOWN(BASE_REVISION));
-    turn->step = hf_cell_i64(found, 0, SHOWN(STEP));
-    turn->node_count = hf_cell_i64(found, 0, SHOWN(NODE_COUNT));
-    turn->active_ms = hf_cell_i64(found, 0, SHOWN(ACTIVE_MS));
-    turn->started_at = hf_cell_i64(found, 0, SHOWN(STARTED_AT));
-    turn->finished_at = hf_cell_i64(found, 0, SHOWN(FINISHED_AT));
-    turn->turn_id = session_copied(answer, hf_cell(found, 0, SHOWN(TURN_ID)), &failed);
-    turn->outcome = session_copied(answer, hf_cell(found, 0, SHOWN(OUTCOME)), &failed);
+    turn->base_revision = hf_out_i64(found, 0, SHOWN(BASE_REVISION));
+    turn->step = hf_out_i64(found, 0, SHOWN(STEP));
+    turn->node_count = hf_out_i64(found, 0, SHOWN(NODE_COUNT));
+    turn->active_ms = hf_out_i64(found, 0, SHOWN(ACTIVE_MS));
+    turn->started_at = hf_out_i64(found, 0, SHOWN(STARTED_AT));
+    turn->finished_at = hf_out_i64(found, 0, SHOWN(FINISHED_AT));
+    turn->turn_id = session_copied(answer, hf_out(found, 0, SHOWN(TURN_ID)), &failed);
+    turn->outcome = session_copied(answer, hf_out(found, 0, SHOWN(OUTCOME)), &failed);
     answer->turn = turn;
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -531,22 +531,21 @@ static int show_turn_effects(struct hf_session_answer *answer,
         all[i] = (struct hf_session_effect){
             .session_id = named,
             .turn_id = answer->turn->turn_id,
-            .started_at = hf_cell_i64(found, i, EFFECT(STARTED_AT)),
-            .settled_at = hf_cell_i64(found, i, EFFECT(SETTLED_AT)),
-            .attempt = hf_cell_i64(found, i, EFFECT(ATTEMPT)),
-            .due_at = hf_cell_i64(found, i, EFFECT(DUE_AT)),
-            .fence = hf_cell_i64(found, i, EFFECT(FENCE)),
-            .taken_over = hf_cell_i64(found, i, EFFECT(TAKEN_OVER)) != 0,
-            .key = session_copied(answer, hf_cell(found, i, EFFECT(EFFECT_KEY)), &failed),
-            .kind = session_copied(answer, hf_cell(found, i, EFFECT(KIND)), &failed),
-            .recovery = session_copied(answer, hf_cell(found, i, EFFECT(RECOVERY)),
+            .started_at = hf_out_i64(found, i, EFFECT(STARTED_AT)),
+            .settled_at = hf_out_i64(found, i, EFFECT(SETTLED_AT)),
+            .attempt = hf_out_i64(found, i, EFFECT(ATTEMPT)),
+            .due_at = hf_out_i64(found, i, EFFECT(DUE_AT)),
+            .fence = hf_out_i64(found, i, EFFECT(FENCE)),
+            .taken_over = hf_out_i64(found, i, EFFECT(TAKEN_OVER)) != 0,
+            .key = session_copied(answer, hf_out(found, i, EFFECT(EFFECT_KEY)), &failed),
+            .kind = session_copied(answer, hf_out(found, i, EFFECT(KIND)), &failed),
+            .recovery = session_copied(answer, hf_out(found, i, EFFECT(RECOVERY)),
                                        &failed),
-            .status = session_copied(answer, hf_cell(found, i, EFFECT(STATUS)), &failed),
-            .envelope = session_copied(answer, hf_cell(found, i, EFFECT(ENVELOPE)),
+            .status = session_copied(answer, hf_out(found, i, EFFECT(STATUS)), &failed),
+            .envelope = session_copied(answer, hf_out(found, i, EFFECT(ENVELOPE)),
                                        &failed),
-            .outcome = session_copied(answer, hf_cell(found, i, EFFECT(OUTCOME)),
-                                      &failed),
-            .usage = session_copied(answer, hf_cell(found, i, EFFECT(USAGE)), &failed),
+            .outcome = session_copied(answer, hf_out(found, i, EFFECT(OUTCOME)), &failed),
+            .usage = session_copied(answer, hf_out(found, i, EFFECT(USAGE)), &failed),
         };
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -555,12 +554,12 @@ static int show_turn_effects(struct hf_session_answer *answer,
     return 0;
 }
 
-int sql_session_turn(struct hf_store *base, const char *session_id, const char *name,
+int sql_session_turn(struct hf_store *handle, const char *session_id, const char *name,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
     struct history h = { .answer = answer, .session_id = session_id };
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     add_turn_reads(&ops, session_id, name);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0 && hf_ops_result(&ops, TURN_SESSION)->out_count == 0)
@@ -575,7 +574,7 @@ int sql_session_turn(struct hf_store *base, const char *session_id, const char *
     if (rc == 0) {
         h.committed = answer->sessions->record_count;
         rc = show_page(&h, hf_ops_result(&ops, TURN_NODES),
-                       hf_cell_i64(hf_ops_result(&ops, TURN_FACTS), 0, 1), err);
+                       hf_out_i64(hf_ops_result(&ops, TURN_FACTS), 0, 1), err);
     }
     if (rc == 0)
         rc = show_usage(answer, hf_ops_result(&ops, TURN_USAGE), err);
@@ -586,12 +585,12 @@ int sql_session_turn(struct hf_store *base, const char *session_id, const char *
     return rc;
 }
 
-int sql_session_node(struct hf_store *base, const char *session_id, int64_t ordinal,
+int sql_session_node(struct hf_store *handle, const char *session_id, int64_t ordinal,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
     int64_t from = ordinal > 0 ? ordinal - 1 : 0;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_GET, HF_ANY_COUNT);
     hf_ops_text(&ops, session_id);
     hf_ops_call(&ops, HF_SQL_SESSION_NODES, HF_ANY_COUNT);
@@ -606,7 +605,7 @@ int sql_session_node(struct hf_store *base, const char *session_id, int64_t ordi
     if (rc == 0)
         rc = session_show(answer, hf_ops_result(&ops, 0), 1, err);
     if (rc == 0 && (found->out_count == 0 ||
-                    hf_cell_i64(found, found->out_count - 1, NODE(ORDINAL)) != ordinal))
+                    hf_out_i64(found, found->out_count - 1, NODE(ORDINAL)) != ordinal))
         rc = hf_fail(err, HF_ENOTFOUND, "ordinal", "session %.100s has no node %lld",
                      session_id, (long long)ordinal);
     struct history h = { .answer = answer, .session_id = session_id };

@@ -81,23 +81,23 @@ int session_read(const struct hf_call *call, size_t i, struct hf_session_row *re
 {
     struct hf_session_row row = { .step = 0 };
     for (size_t f = 0; f < NUMBERS; f++)
-        *number_at(&row.s, f) = hf_cell_i64(call, i, numbers[f].column);
+        *number_at(&row.s, f) = hf_out_i64(call, i, numbers[f].column);
     for (size_t f = 0; f < TEXTS; f++)
-        *text_at(&row.s, f) = hf_cell_text(call, i, texts[f].column);
-    row.turn_key = hf_cell_i64(call, i, COL(TURN_KEY));
-    row.check_at = hf_cell_i64(call, i, COL(LEASE_CHECK_AT));
+        *text_at(&row.s, f) = hf_out_text(call, i, texts[f].column);
+    row.turn_key = hf_out_i64(call, i, COL(TURN_KEY));
+    row.check_at = hf_out_i64(call, i, COL(LEASE_CHECK_AT));
     row.lease = (struct hf_lease){
         .owner = row.s.owner,
         .incarnation = row.s.owner_incarnation,
-        .nonce = hf_cell_text(call, i, COL(CLAIM_GROUP)),
+        .nonce = hf_out_text(call, i, COL(CLAIM_GROUP)),
         .holder = row.s.holder,
         .fence = row.s.lease_fence,
-        .store = hf_cell_i64(call, i, COL(LEASE_STORE)),
+        .store = hf_out_i64(call, i, COL(LEASE_INCARNATION)),
         .ttl_ms = row.s.lease_ttl_ms,
-        .claimed_at = hf_cell_i64(call, i, COL(LEASE_CLAIMED_AT)),
+        .claimed_at = hf_out_i64(call, i, COL(LEASE_CLAIMED_AT)),
         .expires_at = row.s.lease_expires_at,
     };
-    int rc = session_chain_read(hf_cell(call, i, COL(CHAIN)), row.s.chain, err);
+    int rc = session_chain_read(hf_out(call, i, COL(CHAIN)), row.s.chain, err);
     if (rc == 0 &&
         (row.s.head_revision < 0 || row.s.record_count < 0 || row.s.lease_fence < 0))
         rc = hf_fail(err, HF_ECORRUPT, "head_revision",
@@ -113,11 +113,11 @@ int session_read_seen(const struct hf_call *call, size_t i,
     int rc = session_read(call, i, ret_row, err);
     if (rc)
         return rc;
-    ret_row->step = hf_cell_i64(call, i, SEEN(STEP));
-    ret_row->claimed_step = hf_cell_i64(call, i, SEEN(CLAIMED_STEP));
-    ret_row->input_status = hf_status_of(hf_cell_text(call, i, SEEN(STATUS)));
-    ret_row->crashes = hf_cell_i64(call, i, SEEN(CRASHES));
-    ret_row->crashed_at = hf_cell_i64(call, i, SEEN(CRASHED_AT));
+    ret_row->step = hf_out_i64(call, i, SEEN(STEP));
+    ret_row->claimed_step = hf_out_i64(call, i, SEEN(CLAIMED_STEP));
+    ret_row->input_status = hf_status_of(hf_out_text(call, i, SEEN(STATUS)));
+    ret_row->crashes = hf_out_i64(call, i, SEEN(CRASHES));
+    ret_row->crashed_at = hf_out_i64(call, i, SEEN(CRASHED_AT));
     return 0;
 }
 
@@ -149,7 +149,7 @@ int session_show(struct hf_session_answer *answer, const struct hf_call *call,
         all[i] = row.s;
         for (size_t f = 0; f < TEXTS; f++)
             *text_at(&all[i], f) = session_copied(
-                answer, hf_cell(call, i, texts[f].column), &failed);
+                answer, hf_out(call, i, texts[f].column), &failed);
     }
     if (rc == 0 && failed)
         rc = hf_fail_plain(err, HF_ENOMEM);
@@ -169,19 +169,16 @@ int session_inputs_show(struct hf_session_answer *answer, const struct hf_call *
     bool failed = !all;
     for (size_t i = 0; !failed && i < count; i++) {
         struct hf_session_input *input = &all[i];
-        input->attempt_count = hf_cell_i64(call, i, INPUT(ATTEMPT_COUNT));
-        input->crashes = hf_cell_i64(call, i, INPUT(CRASHES));
-        input->created_at = hf_cell_i64(call, i, INPUT(CREATED_AT));
-        if (!hf_input_kind_of(hf_cell_text(call, i, INPUT(KIND)), &input->kind))
+        input->attempt_count = hf_out_i64(call, i, INPUT(ATTEMPT_COUNT));
+        input->crashes = hf_out_i64(call, i, INPUT(CRASHES));
+        input->created_at = hf_out_i64(call, i, INPUT(CREATED_AT));
+        if (!hf_session_input_kind_of(hf_out_text(call, i, INPUT(KIND)), &input->kind))
             return hf_fail(err, HF_ECORRUPT, "kind", "an input has an unknown kind");
-        input->work_id = session_copied(answer, hf_cell(call, i, INPUT(WORK_ID)),
-                                        &failed);
-        input->status = session_copied(answer, hf_cell(call, i, INPUT(STATUS)), &failed);
-        input->gate = session_copied(answer, hf_cell(call, i, INPUT(GATE)), &failed);
-        input->payload = session_copied(answer, hf_cell(call, i, INPUT(PAYLOAD)),
-                                        &failed);
-        input->turn_id = session_copied(answer, hf_cell(call, i, INPUT(TURN_ID)),
-                                        &failed);
+        input->work_id = session_copied(answer, hf_out(call, i, INPUT(WORK_ID)), &failed);
+        input->status = session_copied(answer, hf_out(call, i, INPUT(STATUS)), &failed);
+        input->gate = session_copied(answer, hf_out(call, i, INPUT(GATE)), &failed);
+        input->payload = session_copied(answer, hf_out(call, i, INPUT(PAYLOAD)), &failed);
+        input->turn_id = session_copied(answer, hf_out(call, i, INPUT(TURN_ID)), &failed);
     }
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -235,16 +232,16 @@ int session_turn_show(struct hf_session_answer *answer, const struct hf_ops *ops
     bool failed = !turn;
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
-    const struct hf_val *save = hf_cell(call, 0, TURN(SAVE));
-    turn->base_revision = hf_cell_i64(call, 0, TURN(BASE_REVISION));
-    turn->step = hf_cell_i64(call, 0, TURN(STEP));
-    turn->node_count = hf_cell_i64(call, 0, TURN(NODE_COUNT));
-    turn->started_at = hf_cell_i64(call, 0, TURN(STARTED_AT));
-    turn->turn_id = session_copied(answer, hf_cell(call, 0, TURN(TURN_ID)), &failed);
+    const struct hf_val *save = hf_out(call, 0, TURN(SAVE));
+    turn->base_revision = hf_out_i64(call, 0, TURN(BASE_REVISION));
+    turn->step = hf_out_i64(call, 0, TURN(STEP));
+    turn->node_count = hf_out_i64(call, 0, TURN(NODE_COUNT));
+    turn->started_at = hf_out_i64(call, 0, TURN(STARTED_AT));
+    turn->turn_id = session_copied(answer, hf_out(call, 0, TURN(TURN_ID)), &failed);
     turn->save.at = session_copied(answer, save, &failed);
     turn->save.len = turn->save.at ? save->len : 0;
     int rc = failed ? hf_fail_plain(err, HF_ENOMEM)
-                    : session_chain_read(hf_cell(call, 0, TURN(CHAIN)), turn->chain, err);
+                    : session_chain_read(hf_out(call, 0, TURN(CHAIN)), turn->chain, err);
     if (rc == 0)
         rc = session_inputs_show(answer, hf_ops_result(ops, reads.inputs), &turn->inputs,
                                  &turn->input_count, err);
@@ -276,9 +273,8 @@ int session_facts_read(struct hf_ops *ops, const char *session_id, const char *t
     if (rc == 0)
         rc = session_read(hf_ops_result(ops, session), 0, &facts.row, err);
     if (rc == 0) {
-        facts.ended_token = hf_cell_text(hf_ops_result(ops, session), 0,
-                                         COL(ENDED_TOKEN));
-        facts.ended_verb = hf_cell_text(hf_ops_result(ops, session), 0, COL(ENDED_VERB));
+        facts.ended_token = hf_out_text(hf_ops_result(ops, session), 0, COL(ENDED_TOKEN));
+        facts.ended_verb = hf_out_text(hf_ops_result(ops, session), 0, COL(ENDED_VERB));
     }
     if (rc == 0 && facts.row.s.deleted_at)
         rc = hf_fail(err, HF_ESESSIONDELETED, "session_id", "session %.100s was deleted",
@@ -288,17 +284,17 @@ int session_facts_read(struct hf_ops *ops, const char *session_id, const char *t
     const struct hf_call *found = hf_ops_result(ops, turn);
     facts.turn_found = found->out_count > 0;
     if (facts.turn_found) {
-        facts.step = hf_cell_i64(found, 0, HF_COL_TURN_GET_STEP);
-        facts.node_count = hf_cell_i64(found, 0, HF_COL_TURN_GET_NODE_COUNT);
-        facts.finished_at = hf_cell_i64(found, 0, HF_COL_TURN_GET_FINISHED_AT);
-        facts.save_bytes = (size_t)hf_cell_i64(found, 0, HF_COL_TURN_GET_SAVE_BYTES);
-        facts.chain = hf_cell(found, 0, HF_COL_TURN_GET_CHAIN);
-        facts.commit_hash = hf_cell(found, 0, HF_COL_TURN_GET_COMMIT_HASH);
-        facts.result = hf_cell_text(found, 0, HF_COL_TURN_GET_RESULT);
-        facts.save_end = hf_cell(found, 0, HF_COL_TURN_GET_SAVE_END);
-        facts.open_waits = hf_cell_i64(found, 0, HF_COL_TURN_GET_OPEN_WAITS);
+        facts.step = hf_out_i64(found, 0, HF_COL_TURN_GET_STEP);
+        facts.node_count = hf_out_i64(found, 0, HF_COL_TURN_GET_NODE_COUNT);
+        facts.finished_at = hf_out_i64(found, 0, HF_COL_TURN_GET_FINISHED_AT);
+        facts.save_bytes = (size_t)hf_out_i64(found, 0, HF_COL_TURN_GET_SAVE_BYTES);
+        facts.chain = hf_out(found, 0, HF_COL_TURN_GET_CHAIN);
+        facts.commit_hash = hf_out(found, 0, HF_COL_TURN_GET_COMMIT_HASH);
+        facts.result = hf_out_text(found, 0, HF_COL_TURN_GET_RESULT);
+        facts.save_end = hf_out(found, 0, HF_COL_TURN_GET_SAVE_END);
+        facts.open_waits = hf_out_i64(found, 0, HF_COL_TURN_GET_OPEN_WAITS);
         facts.input_status = hf_status_of(
-            hf_cell_text(found, 0, HF_COL_TURN_GET_INPUT_STATUS));
+            hf_out_text(found, 0, HF_COL_TURN_GET_INPUT_STATUS));
     }
     *ret_facts = facts;
     return 0;
@@ -339,19 +335,19 @@ void session_ring(struct hf_ops *ops)
     hf_ops_ring_queue(ops, HF_SESSION_QUEUE, WAITERS);
 }
 
-/* On PostgreSQL the nudge locks the session until the commit: a release at the same time comes
+/* On PostgreSQL the statement locks the session until the commit: a release at the same time comes
  * before it, or sees the input. */
 void session_input_add(struct hf_ops *ops, const char *session_id, const char *work_id,
-                       enum hf_input_kind kind)
+                       enum hf_session_input_kind kind)
 {
-    hf_ops_call(ops, HF_SQL_SESSION_NUDGE, 1);
+    hf_ops_call(ops, HF_SQL_SESSION_MAKE_READY, 1);
     hf_ops_text(ops, session_id);
     hf_ops_null(ops);
     hf_ops_text(ops, work_id);
     hf_ops_call(ops, HF_SQL_SESSION_ADD_INPUT, HF_ANY_COUNT);
     hf_ops_text(ops, session_id);
     hf_ops_text(ops, work_id);
-    hf_ops_text(ops, hf_input_kind_word(kind));
+    hf_ops_text(ops, hf_session_input_kind_word(kind));
     session_ring(ops);
 }
 

@@ -18,7 +18,7 @@ static int make_row(struct sending *s, struct hf_arena *arena, struct hf_err *er
 {
     struct hf_env env;
     struct hf_batch moment = { .now = sql_wall(s->store) };
-    struct hf_new unit = {
+    struct hf_work_spec unit = {
         .size = sizeof unit,
         .source = HF_SOURCE_CONVERSATION,
         .source_id = s->request->session_id,
@@ -30,13 +30,14 @@ static int make_row(struct sending *s, struct hf_arena *arena, struct hf_err *er
     };
     int rc = sql_env(s->store, s->who, &moment, &env, err);
     if (rc == 0)
-        rc = hf_new_hash(&unit, s->who, s->hash, err);
+        rc = hf_work_spec_hash(&unit, s->who, s->hash, err);
     if (rc == 0)
         rc = sql_new_id(s->store, env.now, s->id, err);
     if (rc == 0)
-        rc = hf_input_row(arena,
-                          &(struct hf_input_new){ &unit, s->request->session_id, s->id },
-                          s->who, &env, &s->row, err);
+        rc = hf_session_input_row(
+            arena,
+            &(struct hf_session_input_spec){ &unit, s->request->session_id, s->id },
+            s->who, &env, &s->row, err);
     return rc;
 }
 
@@ -59,8 +60,8 @@ static int answer_found(struct sending *s, const struct hf_call *found,
     struct hf_row row;
     if (found->out_count == 0)
         return hf_fail(err, HF_EINTERNAL, "source_key", "the unit was not found again");
-    if (!session_bytes_same(hf_cell(found, 0, HF_COL_WORK_BY_SOURCE_REQUEST_HASH),
-                            s->hash, sizeof s->hash))
+    if (!session_bytes_same(hf_out(found, 0, HF_COL_WORK_BY_SOURCE_REQUEST_HASH), s->hash,
+                            sizeof s->hash))
         return hf_fail(err, HF_ECONFLICT, "source_key",
                        "the same key was used earlier with other content (unit %s)",
                        hf_row_id(found, 0));
@@ -75,14 +76,14 @@ static int answer_found(struct sending *s, const struct hf_call *found,
     return rc;
 }
 
-int sql_session_send(struct hf_store *base, const struct hf_caller *who,
+int sql_session_send(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_session_send *request, struct hf_answer *answer,
                      struct hf_err *err)
 {
-    struct sending s = { .store = sql_store_of(base), .who = who, .request = request };
+    struct sending s = { .store = sql_store_of(handle), .who = who, .request = request };
     struct session_facts facts;
     struct hf_ops ops;
-    hf_ops_init(&ops, s.store->sql, base->alloc);
+    hf_ops_init(&ops, s.store->sql, handle->alloc);
     int rc = make_row(&s, &ops.arena, err);
     size_t found = rc == 0 ? add_calls(&s, &ops) : 0;
     if (rc == 0)

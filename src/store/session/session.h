@@ -93,7 +93,7 @@ void session_ring(struct hf_ops *ops);
 /* Append what makes a unit of the batch an input, and its session ready. Refuses the batch
  * where there is no session. */
 void session_input_add(struct hf_ops *ops, const char *session_id, const char *work_id,
-                       enum hf_input_kind kind);
+                       enum hf_session_input_kind kind);
 /* How a lease ends. */
 struct session_end {
     const char *token; /* with the verb, what a repeat is known by; NULL: of a commit */
@@ -148,7 +148,7 @@ void session_waits_end(struct hf_ops *ops, const struct hf_caller *who,
 extern const struct hf_journal_methods sql_journal_methods;
 extern const struct hf_session_methods sql_session_methods;
 int sql_session_create(struct hf_store *store, const struct hf_caller *who,
-                       const struct hf_session_new *request,
+                       const struct hf_session_spec *request,
                        struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_send(struct hf_store *store, const struct hf_caller *who,
                      const struct hf_session_send *request, struct hf_answer *answer,
@@ -191,7 +191,7 @@ int sql_session_hand_back(struct hf_store *store, const struct hf_caller *who,
                           const struct hf_session_back *back, struct hf_err *err);
 int sql_session_cancel_turn(struct hf_store *store, const struct hf_caller *who,
                             const struct hf_session_cancel *request,
-                            enum hf_turn_cancel *ret_answer, struct hf_err *err);
+                            enum hf_session_turn_cancel *ret_answer, struct hf_err *err);
 int sql_session_next(struct hf_store *store, const struct hf_session_claim *claim,
                      hf_ms *ret_at, struct hf_err *err);
 

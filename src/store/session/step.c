@@ -102,15 +102,15 @@ static int step_once(struct stepping *s, struct hf_session_stepped *stepped,
                      struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     int rc = add_calls(s, &ops, err);
     if (rc == 0)
         rc = hf_ops_write(&ops, err);
     if (rc == 0) {
         stepped->cancel_requested = s->cancel_asked;
         stepped->ready = s->away > 0 && hf_ops_result(&ops, s->away)->out_count > 0 &&
-                         hf_cell_i64(hf_ops_result(&ops, s->away), 0,
-                                     HF_COL_SESSION_PUT_AWAY_READY) != 0;
+                         hf_out_i64(hf_ops_result(&ops, s->away), 0,
+                                    HF_COL_SESSION_PUT_AWAY_READY) != 0;
     } else if (rc == HF_EGUARD) {
         rc = refused(s, &ops, stepped, err);
     }
@@ -118,14 +118,14 @@ static int step_once(struct stepping *s, struct hf_session_stepped *stepped,
     return rc;
 }
 
-int sql_session_step(struct hf_store *base, const struct hf_caller *who,
+int sql_session_step(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_session_step *step,
                      struct hf_session_stepped *ret_stepped, struct hf_err *err)
 {
-    struct stepping s = { .store = sql_store_of(base), .step = step, .who = who };
+    struct stepping s = { .store = sql_store_of(handle), .step = step, .who = who };
     struct hf_session_stepped stepped = { .step = step->step + 1 };
     struct hf_arena arena;
-    hf_arena_init(&arena, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
     int rc = session_token(step->token, &s.token, err);
     if (rc == 0)
         rc = hf_records_pack(&arena, step->records, step->record_count, step->node_count,

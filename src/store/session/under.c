@@ -18,7 +18,7 @@ static void add_tokens(struct hf_ops *ops, enum hf_sql_id statement,
     }
 }
 
-#define RENEWED(name) hf_cell_i64(found, i, HF_COL_SESSION_RENEWED_##name)
+#define RENEWED(name) hf_out_i64(found, i, HF_COL_SESSION_RENEWED_##name)
 
 /* Those that are found again are held. */
 static void tell(const struct hf_call *found, struct hf_session_renewal *renewals,
@@ -37,11 +37,11 @@ static void tell(const struct hf_call *found, struct hf_session_renewal *renewal
     }
 }
 
-int sql_session_renew_all(struct hf_store *base, struct hf_session_renewal *renewals,
+int sql_session_renew_all(struct hf_store *handle, struct hf_session_renewal *renewals,
                           size_t count, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     struct hf_token *tokens = hf_arena_array(&ops.arena, count, sizeof *tokens);
     int rc = tokens ? 0 : hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < count; i++)
@@ -81,12 +81,12 @@ static int refused(struct hf_ops *ops, const char *session_id,
     return rc ? rc : HF_EGUARD;
 }
 
-static int release_once(struct hf_store *base, const char *session_id,
+static int release_once(struct hf_store *handle, const char *session_id,
                         const struct hf_token *token, const struct session_end *end,
                         struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_FENCED_TURN, 1);
     session_put_token(&ops, session_id, token);
     hf_ops_null(&ops);
@@ -99,7 +99,7 @@ static int release_once(struct hf_store *base, const char *session_id,
     return rc;
 }
 
-int sql_session_release(struct hf_store *base, const struct hf_caller *who,
+int sql_session_release(struct hf_store *handle, const struct hf_caller *who,
                         const char *session_id, const char *token_text,
                         struct hf_err *err)
 {
@@ -109,7 +109,7 @@ int sql_session_release(struct hf_store *base, const struct hf_caller *who,
     int rc = session_token(token_text, &token, err);
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
-        rc = release_once(base, session_id, &token, &end, err);
+        rc = release_once(handle, session_id, &token, &end, err);
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
@@ -131,11 +131,11 @@ void session_back_add(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_text(ops, who->actor_kind);
     hf_ops_text(ops, who->actor);
     hf_ops_text(ops, given);
-    hf_ops_text(ops, hf_input_note(&ops->arena, &lease, reason, 0));
+    hf_ops_text(ops, hf_session_input_note(&ops->arena, &lease, reason, 0));
     hf_ops_text(ops, who->correlation_id);
 }
 
-static int hand_back_once(struct hf_store *base, const struct hf_caller *who,
+static int hand_back_once(struct hf_store *handle, const struct hf_caller *who,
                           const struct hf_session_back *back,
                           const struct hf_token *token, struct hf_err *err)
 {
@@ -143,7 +143,7 @@ static int hand_back_once(struct hf_store *base, const struct hf_caller *who,
                                      .verb = hand_back_verb,
                                      .delay_ms = back->delay_ms };
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_FENCED, 1);
     session_put_token(&ops, back->session_id, token);
     session_back_add(&ops, who, back->session_id, token, back->reason);
@@ -155,13 +155,13 @@ static int hand_back_once(struct hf_store *base, const struct hf_caller *who,
     return rc;
 }
 
-int sql_session_hand_back(struct hf_store *base, const struct hf_caller *who,
+int sql_session_hand_back(struct hf_store *handle, const struct hf_caller *who,
                           const struct hf_session_back *back, struct hf_err *err)
 {
     struct hf_token token;
     int rc = session_token(back->token, &token, err);
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
-        rc = hand_back_once(base, who, back, &token, err);
+        rc = hand_back_once(handle, who, back, &token, err);
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }

@@ -32,16 +32,16 @@ int session_wait_read(const struct hf_call *found, size_t i, struct hf_wait *ret
                       struct hf_err *err)
 {
     struct hf_wait wait = {
-        .deadline_at = hf_cell_i64(found, i, 0),
-        .escalate_at = hf_cell_i64(found, i, 1),
-        .opened_at = hf_cell_i64(found, i, 2),
-        .closed_at = hf_cell_i64(found, i, 3),
+        .deadline_at = hf_out_i64(found, i, 0),
+        .escalate_at = hf_out_i64(found, i, 1),
+        .opened_at = hf_out_i64(found, i, 2),
+        .closed_at = hf_out_i64(found, i, 3),
     };
     enum hf_wait_kind kind;
     enum hf_wait_state state;
     enum hf_wait_policy policy;
     for (size_t f = 0; f < TEXTS; f++)
-        *text_at(&wait, f) = hf_cell_text(found, i, TEXTS_AT + f);
+        *text_at(&wait, f) = hf_out_text(found, i, TEXTS_AT + f);
     if (!hf_wait_kind_of(wait.kind, &kind) || !hf_wait_state_of(wait.state, &state) ||
         !hf_wait_policy_of(wait.policy, &policy))
         return hf_fail(err, HF_ECORRUPT, "wait",
@@ -78,7 +78,7 @@ int session_waits_show(const struct session_wait_keeper *keeper,
 
 /* How long a wait may last without a deadline of its own. */
 static int budget_of(struct sql_store *store, struct hf_ops *ops,
-                     const struct hf_wait_new *wait, hf_ms *ret_ms, struct hf_err *err)
+                     const struct hf_wait_spec *wait, hf_ms *ret_ms, struct hf_err *err)
 {
     struct hf_policy policy;
     *ret_ms = 0;
@@ -93,7 +93,7 @@ static int budget_of(struct sql_store *store, struct hf_ops *ops,
 }
 
 static int put_wait(struct sql_store *store, struct hf_ops *ops, const char *turn_id,
-                    const struct hf_wait_new *wait, struct hf_err *err)
+                    const struct hf_wait_spec *wait, struct hf_err *err)
 {
     char *id = hf_arena_take(&ops->arena, HF_WAIT_ID_TEXT);
     hf_ms budget = 0;
@@ -171,7 +171,7 @@ static void add_inputs(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_i64(ops, token->fence);
     hf_ops_text(ops, who->actor_kind);
     hf_ops_text(ops, who->actor);
-    hf_ops_text(ops, hf_input_note(&ops->arena, &lease, NULL, 0));
+    hf_ops_text(ops, hf_session_input_note(&ops->arena, &lease, NULL, 0));
     hf_ops_text(ops, who->correlation_id);
     session_back_add(ops, who, step->session_id, token, "resumed");
 }

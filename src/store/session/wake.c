@@ -8,7 +8,7 @@ static int is_known(struct sql_store *store, const char *session_id, bool *ret_k
                     struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_KNOWN, HF_ANY_COUNT);
     hf_ops_text(&ops, session_id);
     int rc = hf_ops_read(&ops, err);
@@ -33,13 +33,14 @@ int sql_wake_row(struct sql_store *store, struct hf_arena *arena,
     if (rc == 0 && !known)
         rc = sql_make_row(store, arena, who, env, waking->unit, row, hash, err);
     if (rc == 0 && known)
-        rc = hf_new_hash(waking->unit, who, hash, err);
+        rc = hf_work_spec_hash(waking->unit, who, hash, err);
     if (rc == 0 && known)
         rc = sql_new_id(store, env->now, id, err);
     if (rc == 0 && known)
-        rc = hf_input_row(arena,
-                          &(struct hf_input_new){ waking->unit, waking->session_id, id },
-                          who, env, row, err);
+        rc = hf_session_input_row(
+            arena,
+            &(struct hf_session_input_spec){ waking->unit, waking->session_id, id }, who,
+            env, row, err);
     if (rc == 0)
         *ret_making = (struct hf_making){ .row = row, .hash = hash };
     return rc;

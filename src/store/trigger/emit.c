@@ -2,7 +2,7 @@
  * grants are one transaction. It is guarded by the occurrence's own key and by each
  * subscription as it was read, so that two emitters start nothing twice, and no delivery is
  * made of what a caller has just disabled. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -24,7 +24,7 @@ struct target {
 struct emit {
     struct sql_store *store;
     const struct hf_caller *who;
-    const struct hf_occurrence_new *occurrence;
+    const struct hf_occurrence_spec *occurrence;
     char id[HF_TRIGGER_ID];
     uint8_t hash[32];
     struct hf_arena arena;
@@ -62,7 +62,7 @@ static int read_targets(struct emit *e, const struct hf_call *found, struct hf_e
 
 static int read_all(struct emit *e, struct hf_err *err)
 {
-    const struct hf_occurrence_new *o = e->occurrence;
+    const struct hf_occurrence_spec *o = e->occurrence;
     hf_ops_reset(&e->look);
     hf_ops_reset(&e->write);
     hf_arena_reset(&e->arena);
@@ -81,7 +81,7 @@ static int read_all(struct emit *e, struct hf_err *err)
     e->exists = known->out_count > 0;
     if (!e->exists)
         return read_targets(e, hf_ops_result(&e->look, 1), err);
-    const struct hf_val *hash = hf_cell(known, 0, HF_COL_OCCURRENCE_GET_CONTENT_HASH);
+    const struct hf_val *hash = hf_out(known, 0, HF_COL_OCCURRENCE_GET_CONTENT_HASH);
     bool same = hash->type == HF_VAL_BYTES && hash->len == sizeof e->hash &&
                 memcmp(hash->at, e->hash, sizeof e->hash) == 0;
     return same ? 0 : conflict(e, err);
@@ -89,14 +89,14 @@ static int read_all(struct emit *e, struct hf_err *err)
 
 /* ---- what each gets ---------------------------------------------------------------- */
 
-static int make(struct emit *e, struct hf_env *env, const struct hf_new *unit,
+static int make(struct emit *e, struct hf_env *env, const struct hf_work_spec *unit,
                 struct hf_making *ret_making, struct hf_err *err)
 {
     struct hf_row *row = hf_arena_new(&e->arena, struct hf_row);
     uint8_t *hash = hf_arena_take(&e->arena, 32);
     if (!row || !hash)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_new_check(unit, err);
+    int rc = hf_work_spec_check(unit, err);
     if (rc == 0)
         rc = sql_make_row(e->store, &e->arena, e->who, env, unit, row, hash, err);
     if (rc == 0)
@@ -156,7 +156,7 @@ static int prepare(struct emit *e, struct hf_env *env, struct target *target,
 {
     const struct hf_subscription *s = &target->subscription;
     const char *payload = NULL;
-    struct hf_new unit;
+    struct hf_work_spec unit;
     int rc = hf_template_fill(&e->arena, s->payload_template, e->occurrence->payload,
                               &payload, err);
     hf_subscription_unit(s, e->id, payload, &unit);
@@ -166,7 +166,7 @@ static int prepare(struct emit *e, struct hf_env *env, struct target *target,
         rc = hf_subscription_wake(&e->arena, s, e->id, target->work.row->w.work_id, &unit,
                                   err);
         if (rc == 0)
-            rc = hf_new_check(&unit, err);
+            rc = hf_work_spec_check(&unit, err);
         if (rc == 0)
             rc = sql_wake_row(e->store, &e->arena, e->who, env,
                               &(struct sql_waking){ s->wake_session, &unit },
@@ -196,7 +196,7 @@ static int prepare_all(struct emit *e, struct hf_err *err)
 
 static void append_occurrence(struct emit *e)
 {
-    const struct hf_occurrence_new *o = e->occurrence;
+    const struct hf_occurrence_spec *o = e->occurrence;
     struct hf_ops *ops = &e->write;
     hf_ops_call(ops, HF_SQL_OCCURRENCE_INSERT, 1);
     hf_ops_text(ops, e->id);
@@ -297,13 +297,13 @@ static int write_all(struct emit *e, struct hf_err *err)
 
 /* ---- answers ----------------------------------------------------------------------- */
 
-int sql_trigger_deliveries(struct hf_store *base, const struct hf_caller *who,
+int sql_trigger_deliveries(struct hf_store *handle, const struct hf_caller *who,
                            const char *occurrence_id, struct hf_emission *emission,
                            struct hf_err *err)
 {
     (void)who; /* an occurrence's id is its tenant's already */
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_OCCURRENCE_GET, HF_ANY_COUNT);
     hf_ops_text(&ops, occurrence_id);
     hf_ops_call(&ops, HF_SQL_DELIVERY_LIST, HF_ANY_COUNT);
@@ -317,18 +317,18 @@ int sql_trigger_deliveries(struct hf_store *base, const struct hf_caller *who,
         rc = hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < found->out_count; i++) {
         struct hf_delivery d = {
-            .delivery_id = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_DELIVERY_ID),
-            .subscription_id = hf_cell_text(found, i,
-                                            HF_COL_DELIVERY_LIST_SUBSCRIPTION_ID),
-            .owner_scope = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_OWNER_SCOPE),
-            .subscription_key = hf_cell_text(found, i,
-                                             HF_COL_DELIVERY_LIST_SUBSCRIPTION_KEY),
-            .incarnation = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_INCARNATION),
-            .revision = hf_cell_i64(found, i, HF_COL_DELIVERY_LIST_REVISION),
-            .snapshot = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_SNAPSHOT),
-            .work_id = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_WORK_ID),
-            .wake_work_id = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_WAKE_WORK_ID),
-            .created_at = hf_cell_i64(found, i, HF_COL_DELIVERY_LIST_CREATED_AT),
+            .delivery_id = hf_out_text(found, i, HF_COL_DELIVERY_LIST_DELIVERY_ID),
+            .subscription_id = hf_out_text(found, i,
+                                           HF_COL_DELIVERY_LIST_SUBSCRIPTION_ID),
+            .owner_scope = hf_out_text(found, i, HF_COL_DELIVERY_LIST_OWNER_SCOPE),
+            .subscription_key = hf_out_text(found, i,
+                                            HF_COL_DELIVERY_LIST_SUBSCRIPTION_KEY),
+            .incarnation = hf_out_text(found, i, HF_COL_DELIVERY_LIST_INCARNATION),
+            .revision = hf_out_i64(found, i, HF_COL_DELIVERY_LIST_REVISION),
+            .snapshot = hf_out_text(found, i, HF_COL_DELIVERY_LIST_SNAPSHOT),
+            .work_id = hf_out_text(found, i, HF_COL_DELIVERY_LIST_WORK_ID),
+            .wake_work_id = hf_out_text(found, i, HF_COL_DELIVERY_LIST_WAKE_WORK_ID),
+            .created_at = hf_out_i64(found, i, HF_COL_DELIVERY_LIST_CREATED_AT),
         };
         rc = hf_emission_add(emission, &d) ? hf_fail_plain(err, HF_ENOMEM) : 0;
     }
@@ -353,7 +353,7 @@ static int attempt(struct emit *e, struct hf_emission *emission, struct hf_err *
     if (rc)
         return rc;
     if (e->exists)
-        return sql_trigger_deliveries(&e->store->base, e->who, e->id, emission, err);
+        return sql_trigger_deliveries(&e->store->handle, e->who, e->id, emission, err);
     rc = prepare_all(e, err);
     if (rc)
         return rc;
@@ -363,19 +363,21 @@ static int attempt(struct emit *e, struct hf_emission *emission, struct hf_err *
     return rc ? rc : answer_made(e, emission, err);
 }
 
-int sql_trigger_emit(struct hf_store *base, const struct hf_caller *who,
-                     const struct hf_occurrence_new *occurrence,
+int sql_trigger_emit(struct hf_store *handle, const struct hf_caller *who,
+                     const struct hf_occurrence_spec *occurrence,
                      struct hf_emission *emission, struct hf_err *err)
 {
-    struct emit e = { .store = sql_store_of(base), .who = who, .occurrence = occurrence };
+    struct emit e = { .store = sql_store_of(handle),
+                      .who = who,
+                      .occurrence = occurrence };
     int rc = hf_occurrence_id(who->tenant, occurrence, e.id);
     if (rc == 0)
         rc = hf_occurrence_hash(occurrence, e.hash);
     if (rc)
         return hf_fail_plain(err, rc);
-    hf_arena_init(&e.arena, base->alloc);
-    hf_ops_init(&e.look, e.store->sql, base->alloc);
-    hf_ops_init(&e.write, e.store->sql, base->alloc);
+    hf_arena_init(&e.arena, handle->alloc);
+    hf_ops_init(&e.look, e.store->sql, handle->alloc);
+    hf_ops_init(&e.write, e.store->sql, handle->alloc);
     rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = attempt(&e, emission, err);

@@ -15,8 +15,8 @@ struct mutation {
     const struct hf_caller *who;
     const char *owner_scope;
     const char *key;
-    int64_t revision;                         /* 0: any */
-    const struct hf_subscription_new *wanted; /* subscribe and update */
+    int64_t revision;                          /* 0: any */
+    const struct hf_subscription_spec *wanted; /* subscribe and update */
     bool update;
     const struct hf_trigger_change *change; /* any other change */
     char id[HF_TRIGGER_ID];
@@ -54,7 +54,7 @@ static bool deleted(const struct hf_subscription *subscription)
 static int fresh_incarnation(struct mutation *m, struct hf_err *err)
 {
     char nonce[HF_NONCE_TEXT];
-    int rc = hf_nonce(m->store->base.random, nonce, err);
+    int rc = hf_nonce(m->store->handle.random, nonce, err);
     if (rc)
         return rc;
     m->now.incarnation = hf_arena_text(&m->arena, nonce);
@@ -65,7 +65,7 @@ static int fresh_incarnation(struct mutation *m, struct hf_err *err)
 static int try_unit(struct mutation *m, struct hf_err *err)
 {
     struct hf_env env;
-    struct hf_new unit;
+    struct hf_work_spec unit;
     struct hf_row row;
     uint8_t hash[32];
     hf_subscription_unit(&m->now, "occurrence", NULL, &unit);
@@ -351,14 +351,14 @@ static int attempt(struct mutation *m, const char *scope, const uint8_t *hash,
     return rc ? rc : hf_fail_as(err, refused, &why);
 }
 
-static int run(struct mutation *m, struct hf_store *base,
+static int run(struct mutation *m, struct hf_store *handle,
                struct hf_subscriptions *subscriptions, struct hf_err *err)
 {
     uint8_t hash[HF_DIGEST_BYTES];
-    m->store = sql_store_of(base);
-    hf_arena_init(&m->arena, base->alloc);
-    hf_ops_init(&m->look, m->store->sql, base->alloc);
-    hf_ops_init(&m->write, m->store->sql, base->alloc);
+    m->store = sql_store_of(handle);
+    hf_arena_init(&m->arena, handle->alloc);
+    hf_ops_init(&m->look, m->store->sql, handle->alloc);
+    hf_ops_init(&m->write, m->store->sql, handle->alloc);
     const char *scope = receipt_scope(m);
     int rc = hf_subscription_id(m->who->tenant, m->owner_scope, m->key, m->id);
     if (rc == 0)
@@ -378,8 +378,8 @@ static int run(struct mutation *m, struct hf_store *base,
     return rc;
 }
 
-static int sql_trigger_define(struct hf_store *base, const struct hf_caller *who,
-                              const struct hf_subscription_new *wanted, int64_t revision,
+static int sql_trigger_define(struct hf_store *handle, const struct hf_caller *who,
+                              const struct hf_subscription_spec *wanted, int64_t revision,
                               struct hf_subscriptions *subscriptions, struct hf_err *err)
 {
     struct mutation m = { .who = who,
@@ -389,10 +389,10 @@ static int sql_trigger_define(struct hf_store *base, const struct hf_caller *who
                           .wanted = wanted,
                           .update = revision != 0,
                           .revision = revision };
-    return run(&m, base, subscriptions, err);
+    return run(&m, handle, subscriptions, err);
 }
 
-static int sql_trigger_change(struct hf_store *base, const struct hf_caller *who,
+static int sql_trigger_change(struct hf_store *handle, const struct hf_caller *who,
                               const struct hf_trigger_change *change,
                               struct hf_subscriptions *subscriptions, struct hf_err *err)
 {
@@ -402,12 +402,12 @@ static int sql_trigger_change(struct hf_store *base, const struct hf_caller *who
                           .key = change->key,
                           .change = change,
                           .revision = change->revision };
-    return run(&m, base, subscriptions, err);
+    return run(&m, handle, subscriptions, err);
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static int sql_trigger_get(struct hf_store *base, const struct hf_caller *who,
+static int sql_trigger_get(struct hf_store *handle, const struct hf_caller *who,
                            const char *owner_scope, const char *key,
                            struct hf_subscriptions *subscriptions, struct hf_err *err)
 {
@@ -415,7 +415,7 @@ static int sql_trigger_get(struct hf_store *base, const struct hf_caller *who,
     char id[HF_TRIGGER_ID];
     if (hf_subscription_id(who->tenant, owner_scope, key, id))
         return hf_fail_plain(err, HF_ENOMEM);
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SUBSCRIPTION_GET, HF_ANY_COUNT);
     hf_ops_text(&ops, id);
     int rc = hf_ops_read(&ops, err);
@@ -463,13 +463,13 @@ static int set_cursor(struct hf_subscriptions *subscriptions, struct hf_arena *a
     return cursor ? hf_subscriptions_set_next(subscriptions, cursor) : HF_ENOMEM;
 }
 
-static int sql_trigger_list(struct hf_store *base, const struct hf_caller *who,
+static int sql_trigger_list(struct hf_store *handle, const struct hf_caller *who,
                             const struct hf_trigger_filter *filter,
                             struct hf_subscriptions *subscriptions, struct hf_err *err)
 {
     struct hf_ops ops;
     const char *place[3];
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = read_cursor(&ops.arena, filter->after, place, err);
     hf_ops_call(&ops, HF_SQL_SUBSCRIPTION_LIST, HF_ANY_COUNT);
     hf_ops_text(&ops, who->tenant);
@@ -497,12 +497,12 @@ static int sql_trigger_list(struct hf_store *base, const struct hf_caller *who,
     return rc;
 }
 
-static int sql_trigger_granted(struct hf_store *base, const struct hf_caller *who,
+static int sql_trigger_granted(struct hf_store *handle, const struct hf_caller *who,
                                const char *session_id, size_t limit,
                                struct hf_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_GRANT_UNITS, HF_ANY_COUNT);
     hf_ops_text(&ops, who->tenant);
     hf_ops_text(&ops, session_id);

@@ -27,7 +27,7 @@ void hf_emission_set_created(struct hf_emission *emission);
 extern const struct hf_trigger_methods sql_trigger_methods;
 
 int sql_trigger_emit(struct hf_store *store, const struct hf_caller *who,
-                     const struct hf_occurrence_new *occurrence,
+                     const struct hf_occurrence_spec *occurrence,
                      struct hf_emission *emission, struct hf_err *err);
 int sql_trigger_deliveries(struct hf_store *store, const struct hf_caller *who,
                            const char *occurrence_id, struct hf_emission *emission,

@@ -58,7 +58,7 @@ static int read_rows(struct copying *c, const struct side *side,
     hf_ops_init(ops, side->sql, c->alloc);
     hf_ops_call(ops, first ? table->first : table->next, HF_ANY_COUNT);
     for (size_t i = 0; !first && i < table->key_count; i++)
-        add_cell(ops, hf_cell(before, before->out_count - 1, table->keys[i]));
+        add_cell(ops, hf_out(before, before->out_count - 1, table->keys[i]));
     hf_ops_i64(ops, c->page);
     int rc = hf_ops_read(ops, c->err);
     if (rc == 0 && hf_ops_result(ops, 0)->out_count &&
@@ -121,7 +121,7 @@ static int write_rows(struct copying *c, const struct hf_copy_table *table,
         if (i > 0)
             hf_ops_again(&ops);
         for (size_t f = 0; f < table->column_count; f++) {
-            struct hf_val value = moved(c, &table->columns[f], hf_cell(rows, i, f));
+            struct hf_val value = moved(c, &table->columns[f], hf_out(rows, i, f));
             add_cell(&ops, &value);
         }
     }
@@ -139,7 +139,7 @@ static int count_rows(struct copying *c, const struct side *side,
     hf_ops_call(&ops, table->count, 1);
     int rc = hf_ops_read(&ops, c->err);
     if (rc == 0)
-        *ret_rows = hf_cell_i64(hf_ops_result(&ops, 0), 0, 0);
+        *ret_rows = hf_out_i64(hf_ops_result(&ops, 0), 0, 0);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -221,8 +221,8 @@ static int compare_pages(struct comparing *m, const struct hf_call *from,
     for (size_t i = 0; i < least; i++) {
         for (size_t f = 0; f < m->table->column_count; f++) {
             const struct hf_copy_column *column = &m->table->columns[f];
-            struct hf_val value = moved(m->c, column, hf_cell(from, i, f));
-            if (!same_cell(&value, hf_cell(to, i, f)))
+            struct hf_val value = moved(m->c, column, hf_out(from, i, f));
+            if (!same_cell(&value, hf_out(to, i, f)))
                 return differs(m, i, column->name);
             digest_cell(&m->digest, &value);
         }

@@ -13,7 +13,7 @@ static void for_each_seq(struct hf_ops *ops, const struct hf_call *picked,
     for (size_t i = 0; i < picked->out_count; i++) {
         if (i > 0)
             hf_ops_again(ops);
-        hf_ops_i64(ops, hf_cell_i64(picked, i, HF_COL_PRUNE_PICK_SEQ));
+        hf_ops_i64(ops, hf_out_i64(picked, i, HF_COL_PRUNE_PICK_SEQ));
         if (before)
             hf_ops_i64(ops, before);
     }
@@ -21,7 +21,7 @@ static void for_each_seq(struct hf_ops *ops, const struct hf_call *picked,
 
 /* Which rows to look for, and what became of them. */
 struct pruning {
-    struct hf_store *base;
+    struct hf_store *handle;
     enum hf_sql_id pick;
     hf_ms older_than_ms;
     hf_ms now;     /* by the store's clock, which wrote when the rows finished */
@@ -65,8 +65,8 @@ static int prune_chunk(struct pruning *p, size_t limit, struct hf_err *err)
 {
     struct hf_ops pick, drop;
     p->rows = 0;
-    hf_ops_init(&pick, sql_store_of(p->base)->sql, p->base->alloc);
-    hf_ops_init(&drop, sql_store_of(p->base)->sql, p->base->alloc);
+    hf_ops_init(&pick, sql_store_of(p->handle)->sql, p->handle->alloc);
+    hf_ops_init(&drop, sql_store_of(p->handle)->sql, p->handle->alloc);
     hf_ops_call(&pick, p->pick, HF_ANY_COUNT);
     hf_ops_i64(&pick, p->older_than_ms);
     hf_ops_i64(&pick, p->after);
@@ -82,7 +82,7 @@ static int prune_chunk(struct pruning *p, size_t limit, struct hf_err *err)
             rc = hf_ops_counted(&drop, err);
         if (rc == 0)
             add_report(p, &drop, events);
-        p->after = hf_cell_i64(picked, picked->out_count - 1, HF_COL_PRUNE_PICK_SEQ);
+        p->after = hf_out_i64(picked, picked->out_count - 1, HF_COL_PRUNE_PICK_SEQ);
     }
     bool last = rc == 0 && picked->out_count == 0;
     hf_ops_fini(&drop);
@@ -96,7 +96,7 @@ static int prune_beside(const struct pruning *p, struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ms now = p->now;
-    hf_ops_init(&ops, sql_store_of(p->base)->sql, p->base->alloc);
+    hf_ops_init(&ops, sql_store_of(p->handle)->sql, p->handle->alloc);
     hf_ops_call(&ops, HF_SQL_RECEIPT_PRUNE, HF_ANY_COUNT);
     hf_ops_i64(&ops, now - RECEIPT_KEEP_MS);
     hf_ops_call(&ops, HF_SQL_LIMIT_PRUNE, HF_ANY_COUNT);
@@ -118,10 +118,10 @@ static int prune_beside(const struct pruning *p, struct hf_err *err)
     return rc;
 }
 
-int sql_prune(struct hf_store *base, hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
-              struct hf_err *err)
+int sql_prune(struct hf_store *handle, hf_ms older_than_ms, size_t limit,
+              int64_t *ret_rows, struct hf_err *err)
 {
-    struct pruning p = { .base = base,
+    struct pruning p = { .handle = handle,
                          .pick = HF_SQL_PRUNE_PICK,
                          .older_than_ms = older_than_ms };
     int64_t total = 0;
@@ -141,10 +141,10 @@ int sql_prune(struct hf_store *base, hf_ms older_than_ms, size_t limit, int64_t 
     return rc;
 }
 
-int sql_process_prune(struct hf_store *base, hf_ms older_than_ms,
+int sql_process_prune(struct hf_store *handle, hf_ms older_than_ms,
                       struct hf_prune_report *ret_report, struct hf_err *err)
 {
-    struct pruning p = { .base = base,
+    struct pruning p = { .handle = handle,
                          .pick = HF_SQL_PRUNE_PICK_PROCESSES,
                          .older_than_ms = older_than_ms };
     int rc = 0;

@@ -13,13 +13,13 @@ static int read_secrets(struct sql_store *store, struct sql_secrets *ret_secrets
 {
     struct sql_secrets secrets = { .count = 0 };
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_WAIT_SECRETS, HF_ANY_COUNT);
     int rc = hf_ops_read(&ops, err);
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < found->out_count && i < 2; i++) {
-        const char *id = hf_cell_text(found, i, HF_COL_WAIT_SECRETS_KEY_ID);
-        const struct hf_val *bytes = hf_cell(found, i, HF_COL_WAIT_SECRETS_SECRET);
+        const char *id = hf_out_text(found, i, HF_COL_WAIT_SECRETS_KEY_ID);
+        const struct hf_val *bytes = hf_out(found, i, HF_COL_WAIT_SECRETS_SECRET);
         struct hf_wait_secret *one = &secrets.all[i];
         if (!id || strlen(id) != sizeof one->key_id - 1 ||
             bytes->len != sizeof one->bytes)
@@ -28,11 +28,11 @@ static int read_secrets(struct sql_store *store, struct sql_secrets *ret_secrets
             break;
         memcpy(one->key_id, id, sizeof one->key_id);
         memcpy(one->bytes, bytes->at, sizeof one->bytes);
-        secrets.valid_until[i] = hf_cell_i64(found, i, HF_COL_WAIT_SECRETS_VALID_UNTIL);
+        secrets.valid_until[i] = hf_out_i64(found, i, HF_COL_WAIT_SECRETS_VALID_UNTIL);
         secrets.count++;
     }
     hf_ops_fini(&ops);
-    secrets.read_at = store->base.clock->mono_ms(store->base.clock->user);
+    secrets.read_at = store->handle.clock->mono_ms(store->handle.clock->user);
     if (rc == 0) {
         pthread_mutex_lock(&store->lock);
         store->secrets = secrets;
@@ -46,7 +46,7 @@ static int read_secrets(struct sql_store *store, struct sql_secrets *ret_secrets
 static int get_secrets(struct sql_store *store, struct sql_secrets *ret_secrets,
                        struct hf_err *err)
 {
-    hf_ms now = store->base.clock->mono_ms(store->base.clock->user);
+    hf_ms now = store->handle.clock->mono_ms(store->handle.clock->user);
     pthread_mutex_lock(&store->lock);
     *ret_secrets = store->secrets;
     pthread_mutex_unlock(&store->lock);
@@ -61,9 +61,9 @@ static int add_secret(struct sql_store *store, struct hf_ops *ops, struct hf_err
     char *id = hf_arena_take(&ops->arena, HF_NONCE_TEXT);
     if (!bytes || !id)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_nonce(store->base.random, id, err);
+    int rc = hf_nonce(store->handle.random, id, err);
     if (rc == 0 &&
-        store->base.random->fill(store->base.random->user, bytes, HF_DIGEST_BYTES))
+        store->handle.random->fill(store->handle.random->user, bytes, HF_DIGEST_BYTES))
         rc = hf_fail(err, HF_EINTERNAL, NULL, "no random bytes for a secret");
     if (rc)
         return rc;
@@ -77,7 +77,7 @@ static int add_secret(struct sql_store *store, struct hf_ops *ops, struct hf_err
 static int first_secret(struct sql_store *store, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     int rc = add_secret(store, &ops, err);
     if (rc == 0)
         rc = hf_ops_write(&ops, err);
@@ -85,10 +85,10 @@ static int first_secret(struct sql_store *store, struct hf_err *err)
     return rc;
 }
 
-int sql_wait_key(struct hf_store *base, const char *wait_id,
+int sql_wait_key(struct hf_store *handle, const char *wait_id,
                  char ret_key[HF_WAIT_KEY_TEXT], struct hf_err *err)
 {
-    struct sql_store *store = sql_store_of(base);
+    struct sql_store *store = sql_store_of(handle);
     struct sql_secrets secrets = { .count = 0 };
     int rc = get_secrets(store, &secrets, err);
     if (rc == 0 && (secrets.count == 0 || secrets.valid_until[0])) {
@@ -119,11 +119,11 @@ static bool knows(const struct sql_secrets *secrets, const char *key_id)
     return false;
 }
 
-int sql_wait_key_check(struct hf_store *base, const char *key,
+int sql_wait_key_check(struct hf_store *handle, const char *key,
                        char ret_wait_id[HF_WAIT_ID_TEXT], bool *ret_holds,
                        struct hf_err *err)
 {
-    struct sql_store *store = sql_store_of(base);
+    struct sql_store *store = sql_store_of(handle);
     struct sql_secrets secrets;
     struct hf_wait_claim claim;
     *ret_holds = false;
@@ -139,12 +139,12 @@ int sql_wait_key_check(struct hf_store *base, const char *key,
     return 0;
 }
 
-int sql_wait_rotate(struct hf_store *base, hf_ms valid_ms, struct hf_err *err)
+int sql_wait_rotate(struct hf_store *handle, hf_ms valid_ms, struct hf_err *err)
 {
-    struct sql_store *store = sql_store_of(base);
+    struct sql_store *store = sql_store_of(handle);
     struct sql_secrets secrets;
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, base->alloc);
+    hf_ops_init(&ops, store->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_WAIT_SECRET_DROP, HF_ANY_COUNT);
     hf_ops_call(&ops, HF_SQL_WAIT_SECRET_RETIRE, HF_ANY_COUNT);
     hf_ops_i64(&ops, valid_ms);

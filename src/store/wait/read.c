@@ -86,7 +86,7 @@ static void put_filter(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_i64(ops, (int64_t)filter->limit);
 }
 
-int sql_wait_list(struct hf_store *base, const struct hf_caller *who,
+int sql_wait_list(struct hf_store *handle, const struct hf_caller *who,
                   const struct hf_wait_filter *filter, struct hf_wait_answer *answer,
                   struct hf_err *err)
 {
@@ -96,7 +96,7 @@ int sql_wait_list(struct hf_store *base, const struct hf_caller *who,
     int rc = read_cursor(filter->after, &deadline, &id, err);
     if (rc)
         return rc;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, filter->closed ? HF_SQL_WAIT_LIST_SESSION : HF_SQL_WAIT_LIST,
                 HF_ANY_COUNT);
     if (!filter->closed)
@@ -109,7 +109,7 @@ int sql_wait_list(struct hf_store *base, const struct hf_caller *who,
     if (rc == 0)
         rc = wait_show(answer, hf_ops_result(&ops, 0), err);
     if (rc == 0 && answer->wait_count == filter->limit)
-        rc = show_cursor(answer, base->alloc, err);
+        rc = show_cursor(answer, handle->alloc, err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -135,22 +135,22 @@ static int find(struct hf_ops *ops, const char *part, const char **ret_id,
         return rc;
     if (found->out_count == 0)
         return hf_fail(err, HF_ENOTFOUND, "wait_id", "there is no wait %.80s", part);
-    *ret_id = hf_cell_text(found, 0, HF_COL_WAIT_FIND_WAIT_ID);
+    *ret_id = hf_out_text(found, 0, HF_COL_WAIT_FIND_WAIT_ID);
     for (size_t i = 1; i < found->out_count; i++)
-        if (!hf_same(*ret_id, hf_cell_text(found, i, HF_COL_WAIT_FIND_WAIT_ID)))
+        if (!hf_same(*ret_id, hf_out_text(found, i, HF_COL_WAIT_FIND_WAIT_ID)))
             return hf_fail(err, HF_EAMBIGUOUS, "wait_id", "several waits match %.80s",
                            part);
     return 0;
 }
 
-int sql_wait_get(struct hf_store *base, const char *wait_id,
+int sql_wait_get(struct hf_store *handle, const char *wait_id,
                  struct hf_wait_answer *answer, struct hf_err *err)
 {
     struct hf_ops found, ops;
     struct hf_wait_place place;
     const char *id = wait_id;
-    hf_ops_init(&found, sql_store_of(base)->sql, base->alloc);
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&found, sql_store_of(handle)->sql, handle->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = hf_wait_id_read(wait_id, &place) ? 0 : find(&found, wait_id, &id, err);
     hf_ops_call(&ops, HF_SQL_WAIT_GET, HF_ANY_COUNT);
     hf_ops_text(&ops, id);

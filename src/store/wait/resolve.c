@@ -104,8 +104,8 @@ static int judge(const struct closing *c, const struct hf_call *found,
     bool open = rc == 0 && hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_OPEN));
     bool cancelled = rc == 0 &&
                      hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_CANCELLED));
-    bool mine = rc == 0 && hf_same(hf_cell_text(found, 0, SESSION_WAIT_CLOSED_BY),
-                                   c->what.closed_by);
+    bool mine = rc == 0 &&
+                hf_same(hf_out_text(found, 0, SESSION_WAIT_CLOSED_BY), c->what.closed_by);
     if (rc)
         return rc;
     if (open && c->what.answerer && wait.answerer &&
@@ -135,7 +135,7 @@ static int close_early(const struct closing *c, struct hf_wait_answer *answer,
 {
     struct hf_ops ops;
     size_t found = 0;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_WAIT_TURN_LOCK, HF_ANY_COUNT);
     hf_ops_text(&ops, c->place.turn_id);
     hf_ops_call(&ops, HF_SQL_WAIT_EARLY, HF_ANY_COUNT);
@@ -160,7 +160,7 @@ static int close_once(const struct closing *c, struct hf_wait_answer *answer,
 {
     struct hf_ops ops;
     size_t found = 0;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     (void)wait_close_add(&ops, c->who, &c->what); /* the read-back says who closed it */
     wait_resume_add(&ops, c->who, &c->what);
     int rc = write_read(&ops, c, &found, err);
@@ -174,7 +174,7 @@ static int close_once(const struct closing *c, struct hf_wait_answer *answer,
 static int close_wait(struct closing *c, struct hf_wait_answer *answer,
                       struct hf_err *err)
 {
-    int rc = hf_nonce(c->store->base.random, c->nonce, err);
+    int rc = hf_nonce(c->store->handle.random, c->nonce, err);
     c->what.closed_by = c->who->operation_id ? c->who->operation_id : c->nonce;
     if (!hf_wait_id_read(c->what.wait_id, &c->place))
         return not_there(c, err);
@@ -185,14 +185,14 @@ static int close_wait(struct closing *c, struct hf_wait_answer *answer,
 }
 
 /* Edited arguments are checked against what was asked, which never changes. */
-static int check_edits(struct hf_store *base, const struct hf_wait_resolve *request,
+static int check_edits(struct hf_store *handle, const struct hf_wait_resolve *request,
                        struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_wait wait;
     if (request->word != HF_ANSWER_APPROVE || !request->value)
         return 0;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_WAIT_GET, HF_ANY_COUNT);
     hf_ops_text(&ops, request->wait_id);
     int rc = hf_ops_read(&ops, err);
@@ -202,18 +202,18 @@ static int check_edits(struct hf_store *base, const struct hf_wait_resolve *requ
     if (rc == 0)
         rc = session_wait_read(hf_ops_result(&ops, 0), 0, &wait, err);
     if (rc == 0 && hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_OPEN)))
-        rc = hf_wait_edits_check(base->alloc, wait.asked, request->value, err);
+        rc = hf_wait_edits_check(handle->alloc, wait.asked, request->value, err);
     hf_ops_fini(&ops);
     return rc;
 }
 
-int sql_wait_resolve(struct hf_store *base, const struct hf_caller *who,
+int sql_wait_resolve(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_wait_resolve *request, bool by_key,
                      struct hf_wait_answer *answer, struct hf_err *err)
 {
-    struct closing c = { .store = sql_store_of(base), .who = who, .by_key = by_key };
+    struct closing c = { .store = sql_store_of(handle), .who = who, .by_key = by_key };
     struct hf_arena arena;
-    hf_arena_init(&arena, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
     c.what = (struct wait_closing){ .wait_id = request->wait_id,
                                     .answerer = who->actor,
                                     .state = HF_WAIT_IS_RESOLVED };
@@ -221,7 +221,7 @@ int sql_wait_resolve(struct hf_store *base, const struct hf_caller *who,
     if (rc == 0)
         rc = hf_wait_outcome(&arena, c.place.kind, request, &c.what.outcome, err);
     if (rc == 0)
-        rc = check_edits(base, request, err);
+        rc = check_edits(handle, request, err);
     if (rc == 0)
         rc = close_wait(&c, answer, err);
     hf_arena_fini(&arena);
@@ -230,11 +230,11 @@ int sql_wait_resolve(struct hf_store *base, const struct hf_caller *who,
 
 /* ---- revoking ----------------------------------------------------------------------- */
 
-static int revoke_one(struct hf_store *base, const struct hf_caller *who,
+static int revoke_one(struct hf_store *handle, const struct hf_caller *who,
                       const struct hf_wait_revoke *request, struct hf_wait_answer *answer,
                       struct hf_err *err)
 {
-    struct closing c = { .store = sql_store_of(base), .who = who };
+    struct closing c = { .store = sql_store_of(handle), .who = who };
     c.what = (struct wait_closing){ .wait_id = request->wait_id,
                                     .state = HF_WAIT_IS_CANCELLED,
                                     .outcome = HF_WAIT_OUTCOME_CANCELLED };
@@ -246,7 +246,7 @@ static int revoke_one(struct hf_store *base, const struct hf_caller *who,
 static void add_turn(struct hf_ops *ops, const struct hf_caller *who,
                      const char *session_id, const char *turn_id, const char *nonce)
 {
-    hf_ops_call(ops, HF_SQL_SESSION_ROUSE, HF_ANY_COUNT);
+    hf_ops_call(ops, HF_SQL_TURN_MAKE_READY, HF_ANY_COUNT);
     hf_ops_text(ops, session_id);
     hf_ops_text(ops, turn_id);
     hf_ops_call(ops, HF_SQL_TURN_REVOKE, HF_ANY_COUNT);
@@ -267,16 +267,16 @@ static void add_turn(struct hf_ops *ops, const struct hf_caller *who,
     session_ring(ops);
 }
 
-static int revoke_turn(struct hf_store *base, const struct hf_caller *who,
+static int revoke_turn(struct hf_store *handle, const struct hf_caller *who,
                        const struct hf_wait_revoke *request,
                        struct hf_wait_answer *answer, struct hf_err *err)
 {
     struct session_facts facts;
     char nonce[HF_NONCE_TEXT];
     struct hf_ops look, ops;
-    hf_ops_init(&look, sql_store_of(base)->sql, base->alloc);
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    int rc = hf_nonce(base->random, nonce, err);
+    hf_ops_init(&look, sql_store_of(handle)->sql, handle->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
+    int rc = hf_nonce(handle->random, nonce, err);
     if (rc == 0)
         rc = session_facts_read(&look, request->session_id, request->turn_id, &facts,
                                 err);
@@ -296,17 +296,17 @@ static int revoke_turn(struct hf_store *base, const struct hf_caller *who,
         rc = hf_ops_write(&ops, err);
     }
     if (rc == 0 && some)
-        answer->revoked = hf_cell_i64(hf_ops_result(&ops, counted), 0,
-                                      HF_COL_TURN_CLOSED_NOW_CLOSED);
+        answer->revoked = hf_out_i64(hf_ops_result(&ops, counted), 0,
+                                     HF_COL_TURN_CLOSED_NOW_CLOSED);
     hf_ops_fini(&ops);
     hf_ops_fini(&look);
     return rc;
 }
 
-int sql_wait_revoke(struct hf_store *base, const struct hf_caller *who,
+int sql_wait_revoke(struct hf_store *handle, const struct hf_caller *who,
                     const struct hf_wait_revoke *request, struct hf_wait_answer *answer,
                     struct hf_err *err)
 {
-    return request->wait_id ? revoke_one(base, who, request, answer, err)
-                            : revoke_turn(base, who, request, answer, err);
+    return request->wait_id ? revoke_one(handle, who, request, answer, err)
+                            : revoke_turn(handle, who, request, answer, err);
 }

@@ -44,7 +44,7 @@ static int add_unit(struct sweeping *s, struct hf_ops *ops, const struct hf_wait
     struct hf_env env;
     struct hf_row *row = hf_arena_new(&ops->arena, struct hf_row);
     uint8_t *hash = hf_arena_take(&ops->arena, HF_DIGEST_BYTES);
-    struct hf_new request = {
+    struct hf_work_spec request = {
         .size = sizeof request,
         .source = HF_SOURCE_CONTROL,
         .source_id = wait->turn_id,
@@ -91,7 +91,7 @@ static int pass_on(struct sweeping *s, const struct hf_wait *wait, hf_ms next_ms
                    hf_ms check_at, const struct hf_wait_due *due, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     add_pass_on(&ops, wait, next_ms, check_at, due);
     const char *note = due_note(&ops, wait, due);
     (void)sql_note_add(&ops, s->who,
@@ -118,7 +118,7 @@ static int expire(struct sweeping *s, const struct hf_wait *wait, hf_ms check_at
                                           .closed_by = s->nonce,
                                           .check_at = check_at };
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     size_t closed = wait_close_add(&ops, s->who, &closing);
     if (due->act == HF_WAIT_FAIL) {
         wait_fail_add(&ops, s->who, &closing);
@@ -136,8 +136,8 @@ static int sweep_one(struct sweeping *s, const struct hf_ops *seen, size_t i,
                      struct hf_err *err)
 {
     const struct hf_call *found = hf_ops_result(seen, 0);
-    hf_ms check_at = hf_cell_i64(found, i, SESSION_WAIT_CHECK_AT);
-    hf_ms next_ms = hf_cell_i64(found, i, SESSION_WAIT_NEXT_MS);
+    hf_ms check_at = hf_out_i64(found, i, SESSION_WAIT_CHECK_AT);
+    hf_ms next_ms = hf_out_i64(found, i, SESSION_WAIT_NEXT_MS);
     struct hf_wait wait;
     int rc = session_wait_read(found, i, &wait, err);
     if (rc)
@@ -154,13 +154,13 @@ int sql_waits_sweep(struct sql_store *store, const struct hf_caller *who, size_t
 {
     struct sweeping s = { .store = store, .who = who, .report = report };
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_WAITS_TO_SWEEP, HF_ANY_COUNT);
     hf_ops_i64(&ops, (int64_t)limit);
     int rc = hf_ops_read(&ops, err);
     size_t count = rc == 0 ? hf_ops_result(&ops, 0)->out_count : 0;
     if (count > 0)
-        rc = hf_nonce(store->base.random, s.nonce, err);
+        rc = hf_nonce(store->handle.random, s.nonce, err);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = sweep_one(&s, &ops, i, err);
     report->looked_at += (int64_t)count;

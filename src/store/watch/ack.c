@@ -5,7 +5,7 @@
 #define CHUNK 100 /* rows of one transaction */
 
 struct acking {
-    struct hf_store *base;
+    struct hf_store *handle;
     const struct hf_caller *who;
     const struct hf_ack *ack;
     int64_t seqs[CHUNK];
@@ -23,7 +23,7 @@ static bool is_bad_end(const struct hf_row *row)
 static int mark(struct acking *a)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(a->base)->sql, a->base->alloc);
+    hf_ops_init(&ops, sql_store_of(a->handle)->sql, a->handle->alloc);
     for (size_t i = 0; i < a->count; i++) {
         const struct hf_row row = { .seq = a->seqs[i],
                                     .actor_kind = a->who->actor_kind,
@@ -45,7 +45,7 @@ static int find(struct acking *a, const char *id)
 {
     struct hf_ops ops;
     struct hf_row row;
-    hf_ops_init(&ops, sql_store_of(a->base)->sql, a->base->alloc);
+    hf_ops_init(&ops, sql_store_of(a->handle)->sql, a->handle->alloc);
     int rc = sql_find(&ops, id, &row, a->err);
     if (rc == 0 && !is_bad_end(&row))
         rc = hf_fail(a->err, HF_ETRANSITION, "ids",
@@ -81,7 +81,7 @@ static int ack_ids(struct acking *a, int64_t *ret_count)
 static int read_chunk(struct acking *a)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(a->base)->sql, a->base->alloc);
+    hf_ops_init(&ops, sql_store_of(a->handle)->sql, a->handle->alloc);
     hf_ops_call(&ops, HF_SQL_WORK_UNACKED, HF_ANY_COUNT);
     hf_ops_text(&ops, a->who->tenant[0] ? a->who->tenant : NULL);
     hf_ops_text(&ops, a->ack->kind);
@@ -89,7 +89,7 @@ static int read_chunk(struct acking *a)
     int rc = hf_ops_read(&ops, a->err);
     a->count = rc == 0 ? hf_ops_result(&ops, 0)->out_count : 0;
     for (size_t i = 0; i < a->count; i++)
-        a->seqs[i] = hf_cell_i64(hf_ops_result(&ops, 0), i, HF_COL_WORK_UNACKED_SEQ);
+        a->seqs[i] = hf_out_i64(hf_ops_result(&ops, 0), i, HF_COL_WORK_UNACKED_SEQ);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -111,9 +111,9 @@ static int ack_many(struct acking *a, int64_t *ret_count)
     return rc == HF_EGUARD ? hf_fail_plain(a->err, HF_EBUSY) : rc;
 }
 
-int sql_ack(struct hf_store *base, const struct hf_caller *who, const struct hf_ack *ack,
-            int64_t *ret_count, struct hf_err *err)
+int sql_ack(struct hf_store *handle, const struct hf_caller *who,
+            const struct hf_ack *ack, int64_t *ret_count, struct hf_err *err)
 {
-    struct acking acking = { .base = base, .who = who, .ack = ack, .err = err };
+    struct acking acking = { .handle = handle, .who = who, .ack = ack, .err = err };
     return ack->id_count ? ack_ids(&acking, ret_count) : ack_many(&acking, ret_count);
 }

@@ -2,7 +2,7 @@
  * (store/api/attention.c). */
 #include "base/err.h"
 #include "base/text.h"
-#include "core/ledger/quota.h"
+#include "core/ledger/limit.h"
 #include "os/liveness.h"
 #include "store/watch/watch.h"
 
@@ -19,7 +19,7 @@ int watch_show(struct watch_look *look, const struct hf_look_row *seen)
  * left and one more, which says that there are more. */
 static void begin(struct watch_look *look, struct hf_ops *ops, enum hf_sql_id statement)
 {
-    hf_ops_init(ops, sql_store_of(look->base)->sql, look->base->alloc);
+    hf_ops_init(ops, sql_store_of(look->handle)->sql, look->handle->alloc);
     hf_ops_call(ops, statement, HF_ANY_COUNT);
     hf_ops_text(ops, look->tenant);
 }
@@ -49,11 +49,11 @@ static const char *missing_proof(const char *holder)
 {
     if (!holder)
         return "no_pid";
-    if (hf_holder_busy(holder))
+    if (hf_life_busy(holder))
         return "work_alive";
-    if (hf_holder_living(holder))
+    if (hf_life_living(holder))
         return "process_alive";
-    return hf_holder_dead(holder) ? "none" : "other_host";
+    return hf_life_dead(holder) ? "none" : "other_host";
 }
 
 static int show_unit(struct watch_look *look, const struct hf_call *rows, size_t i)
@@ -63,8 +63,8 @@ static int show_unit(struct watch_look *look, const struct hf_call *rows, size_t
     row.w.retry_policy = NULL;
     struct hf_look_row seen = {
         .work = &row.w,
-        .said = hf_cell_text(rows, i, HF_COL_SEEN_SILENT_SAID),
-        .said_by = hf_cell_text(rows, i, HF_COL_SEEN_SILENT_SAID_BY),
+        .said = hf_out_text(rows, i, HF_COL_SEEN_SILENT_SAID),
+        .said_by = hf_out_text(rows, i, HF_COL_SEEN_SILENT_SAID_BY),
     };
     if (rc == 0 && look->asked->what == HF_NEED_SILENT)
         seen.text = missing_proof(row.w.holder);
@@ -82,8 +82,8 @@ static int count_units(struct watch_look *look)
     hf_ops_i64(&ops, HF_LOOK_BOUND);
     int rc = hf_ops_read(&ops, look->err);
     if (rc == 0)
-        look->matched = hf_cell_i64(hf_ops_result(&ops, 0), 0,
-                                    units[look->asked->what].counted);
+        look->matched = hf_out_i64(hf_ops_result(&ops, 0), 0,
+                                   units[look->asked->what].counted);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -106,8 +106,8 @@ static int look_units(struct watch_look *look)
 
 static int show_wait(struct watch_look *look, const struct hf_call *rows, size_t i)
 {
-#define TEXT(name) hf_cell_text(rows, i, HF_COL_SEEN_APPROVAL_##name)
-#define TIME(name) hf_cell_i64(rows, i, HF_COL_SEEN_APPROVAL_##name)
+#define TEXT(name) hf_out_text(rows, i, HF_COL_SEEN_APPROVAL_##name)
+#define TIME(name) hf_out_i64(rows, i, HF_COL_SEEN_APPROVAL_##name)
     const struct hf_wait wait = {
         .wait_id = TEXT(WAIT_ID),
         .session_id = TEXT(SESSION_ID),
@@ -163,9 +163,9 @@ static int look_rest(struct watch_look *look)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         const struct hf_look_row seen = {
-            .kind = hf_cell_text(rows, i, HF_COL_SEEN_ENDED_REST_KIND),
-            .text = hf_cell_text(rows, i, HF_COL_SEEN_ENDED_REST_ERROR_CLASS),
-            .count = hf_cell_i64(rows, i, HF_COL_SEEN_ENDED_REST_UNITS),
+            .kind = hf_out_text(rows, i, HF_COL_SEEN_ENDED_REST_KIND),
+            .text = hf_out_text(rows, i, HF_COL_SEEN_ENDED_REST_ERROR_CLASS),
+            .count = hf_out_i64(rows, i, HF_COL_SEEN_ENDED_REST_UNITS),
         };
         look->matched += seen.count;
         rc = look->asked->each(look->asked->user, &seen);
@@ -186,17 +186,17 @@ static int look_sessions(struct watch_look *look)
     int rc = hf_ops_read(&ops, look->err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        hf_ms left = hf_cell_i64(rows, i, HF_COL_SEEN_SESSIONS_LEASE_REMAINING_MS);
+        hf_ms left = hf_out_i64(rows, i, HF_COL_SEEN_SESSIONS_LEASE_REMAINING_MS);
         struct hf_look_row seen = {
-            .id = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_SESSION_ID),
-            .tenant = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_TENANT),
-            .kind = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_AGENT),
-            .owner = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_OWNER),
+            .id = hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_SESSION_ID),
+            .tenant = hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_TENANT),
+            .kind = hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_AGENT),
+            .owner = hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_OWNER),
             .count = left,
-            .most = hf_cell_i64(rows, i, HF_COL_SEEN_SESSIONS_LEASE_TTL_MS),
+            .most = hf_out_i64(rows, i, HF_COL_SEEN_SESSIONS_LEASE_TTL_MS),
         };
         if (silent)
-            seen.text = missing_proof(hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_HOLDER));
+            seen.text = missing_proof(hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_HOLDER));
         rc = watch_show(look, &seen);
     }
     hf_ops_fini(&ops);
@@ -220,14 +220,14 @@ static int look_schedules(struct watch_look *look)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         const struct hf_look_row seen = {
-            .id = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_NAME),
-            .tenant = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_TENANT),
-            .kind = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_KIND),
-            .text = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_LAST_ERROR),
-            .count = hf_cell_i64(rows, i, HF_COL_SEEN_SCHEDULES_FAILURES),
-            .since = hf_cell_i64(rows, i,
-                                 failing ? HF_COL_SEEN_SCHEDULES_UPDATED_AT
-                                         : HF_COL_SEEN_SCHEDULES_NEXT_AT),
+            .id = hf_out_text(rows, i, HF_COL_SEEN_SCHEDULES_NAME),
+            .tenant = hf_out_text(rows, i, HF_COL_SEEN_SCHEDULES_TENANT),
+            .kind = hf_out_text(rows, i, HF_COL_SEEN_SCHEDULES_KIND),
+            .text = hf_out_text(rows, i, HF_COL_SEEN_SCHEDULES_LAST_ERROR),
+            .count = hf_out_i64(rows, i, HF_COL_SEEN_SCHEDULES_FAILURES),
+            .since = hf_out_i64(rows, i,
+                                failing ? HF_COL_SEEN_SCHEDULES_UPDATED_AT
+                                        : HF_COL_SEEN_SCHEDULES_NEXT_AT),
         };
         rc = watch_show(look, &seen);
     }
@@ -245,10 +245,10 @@ static int show_twins(struct watch_look *look, const struct hf_call *rows, size_
     for (size_t i = from; i < to; i++)
         if (watch_is_twin(rows, from, to, i)) {
             twins++;
-            since = hf_cell_i64(rows, i, HF_COL_OVERVIEW_HOLDERS_SINCE);
+            since = hf_out_i64(rows, i, HF_COL_OVERVIEW_HOLDERS_SINCE);
         }
     const struct hf_look_row seen = {
-        .id = hf_cell_text(rows, from, HF_COL_OVERVIEW_HOLDERS_OWNER),
+        .id = hf_out_text(rows, from, HF_COL_OVERVIEW_HOLDERS_OWNER),
         .count = twins,
         .since = since,
     };
@@ -275,12 +275,12 @@ static int show_limit(struct watch_look *look, struct hf_ops *ops,
                       const struct hf_call *rows, size_t i)
 {
     char *name = hf_arena_text(&ops->arena,
-                               hf_cell_text(rows, i, HF_COL_SEEN_LIMITS_NAME));
+                               hf_out_text(rows, i, HF_COL_SEEN_LIMITS_NAME));
     if (!name)
         return hf_fail_plain(look->err, HF_ENOMEM);
     const char *tenant = "";
     for (char *at = name; *at; at++)
-        if (*at == HF_QUOTA_TENANT) {
+        if (*at == HF_LIMIT_TENANT) {
             *at = 0;
             tenant = at + 1;
             break;
@@ -288,9 +288,9 @@ static int show_limit(struct watch_look *look, struct hf_ops *ops,
     const struct hf_look_row seen = {
         .id = name,
         .tenant = tenant,
-        .since = hf_cell_i64(rows, i, HF_COL_SEEN_LIMITS_SINCE),
-        .count = hf_cell_i64(rows, i, HF_COL_SEEN_LIMITS_WAITING),
-        .most = hf_cell_i64(rows, i, HF_COL_SEEN_LIMITS_MAX_RUNNING),
+        .since = hf_out_i64(rows, i, HF_COL_SEEN_LIMITS_SINCE),
+        .count = hf_out_i64(rows, i, HF_COL_SEEN_LIMITS_WAITING),
+        .most = hf_out_i64(rows, i, HF_COL_SEEN_LIMITS_MAX_RUNNING),
     };
     return look->tenant && *tenant && !hf_same(look->tenant, tenant)
                ? 0
@@ -300,7 +300,7 @@ static int show_limit(struct watch_look *look, struct hf_ops *ops,
 static int look_limits(struct watch_look *look)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(look->base)->sql, look->base->alloc);
+    hf_ops_init(&ops, sql_store_of(look->handle)->sql, look->handle->alloc);
     hf_ops_call(&ops, HF_SQL_SEEN_LIMITS, HF_ANY_COUNT);
     hf_ops_i64(&ops, HF_LOOK_BOUND);
     int rc = hf_ops_read(&ops, look->err);
@@ -333,7 +333,7 @@ static void found(void *user, const struct hf_finding *finding)
 static int look_store(struct watch_look *look)
 {
     struct trouble trouble = { .look = look };
-    int rc = sql_check_quickly(look->base, found, &trouble, look->err);
+    int rc = sql_check_quickly(look->handle, found, &trouble, look->err);
     return rc ? rc : trouble.rc;
 }
 
@@ -354,10 +354,10 @@ static int (*const looks[HF_NEED_COUNT])(struct watch_look *) = {
     [HF_NEED_STORE] = look_store,
 };
 
-static int sql_look(struct hf_store *base, const struct hf_caller *who,
+static int sql_look(struct hf_store *handle, const struct hf_caller *who,
                     const struct hf_look *asked, int64_t *ret_matched, struct hf_err *err)
 {
-    struct watch_look look = { .base = base,
+    struct watch_look look = { .handle = handle,
                                .asked = asked,
                                .tenant = who->tenant[0] ? who->tenant : NULL,
                                .err = err };
@@ -371,7 +371,7 @@ static int sql_look(struct hf_store *base, const struct hf_caller *who,
     return rc;
 }
 
-const struct hf_watch_methods sql_watch_methods = {
+const struct hf_overview_methods sql_overview_methods = {
     .look = sql_look,
     .ack = sql_ack,
     .queues = sql_queues,

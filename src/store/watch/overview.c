@@ -16,13 +16,13 @@ static const char *tenant_of(const struct hf_caller *who)
 
 /* ---- queues ---------------------------------------------------------------------------- */
 
-#define COUNT(name) hf_cell_i64(rows, i, HF_COL_OVERVIEW_QUEUES_##name)
+#define COUNT(name) hf_out_i64(rows, i, HF_COL_OVERVIEW_QUEUES_##name)
 
 static struct hf_queue queue_of(const struct hf_call *rows, size_t i, hf_ms now)
 {
     hf_ms oldest = COUNT(OLDEST_AT);
     return (struct hf_queue){
-        .queue = hf_cell_text(rows, i, HF_COL_OVERVIEW_QUEUES_QUEUE),
+        .queue = hf_out_text(rows, i, HF_COL_OVERVIEW_QUEUES_QUEUE),
         .claimable = COUNT(CLAIMABLE),
         .due = COUNT(DUE),
         .lane = COUNT(LANE),
@@ -35,15 +35,15 @@ static struct hf_queue queue_of(const struct hf_call *rows, size_t i, hf_ms now)
         .silent = COUNT(SILENT),
         .oldest_claimable_ms = oldest && oldest < now ? now - oldest : 0,
         .next_due_at = COUNT(NEXT_DUE_AT),
-        .kinds = hf_cell_text(rows, i, HF_COL_OVERVIEW_QUEUES_KINDS),
+        .kinds = hf_out_text(rows, i, HF_COL_OVERVIEW_QUEUES_KINDS),
     };
 }
 
-int sql_queues(struct hf_store *base, const struct hf_caller *who, hf_each_queue *each,
+int sql_queues(struct hf_store *handle, const struct hf_caller *who, hf_each_queue *each,
                void *user, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_OVERVIEW_QUEUES, HF_ANY_COUNT);
     hf_ops_text(&ops, tenant_of(who));
     hf_ops_i64(&ops, ROWS);
@@ -62,8 +62,8 @@ size_t watch_owner_end(const struct hf_call *rows, size_t from)
 {
     size_t to = from;
     while (to < rows->out_count &&
-           hf_same(hf_cell_text(rows, from, HF_COL_OVERVIEW_HOLDERS_OWNER),
-                   hf_cell_text(rows, to, HF_COL_OVERVIEW_HOLDERS_OWNER)))
+           hf_same(hf_out_text(rows, from, HF_COL_OVERVIEW_HOLDERS_OWNER),
+                   hf_out_text(rows, to, HF_COL_OVERVIEW_HOLDERS_OWNER)))
         to++;
     return to;
 }
@@ -74,8 +74,8 @@ bool watch_is_twin(const struct hf_call *rows, size_t from, size_t to, size_t i)
 {
     for (size_t k = from; k < to; k++) {
         size_t first = k < i ? k : i, second = k < i ? i : k;
-        if (k != i && hf_cell_i64(rows, first, HF_COL_OVERVIEW_HOLDERS_RENEWED_AT) >
-                          hf_cell_i64(rows, second, HF_COL_OVERVIEW_HOLDERS_SINCE))
+        if (k != i && hf_out_i64(rows, first, HF_COL_OVERVIEW_HOLDERS_RENEWED_AT) >
+                          hf_out_i64(rows, second, HF_COL_OVERVIEW_HOLDERS_SINCE))
             return true;
     }
     return false;
@@ -92,15 +92,15 @@ static void read_process(const char *text, struct hf_holder *holder,
     holder->pid = hf_json_as_i64(hf_json_member(*ret_json, "pid"));
 }
 
-#define CELL(name) hf_cell_i64(rows, i, HF_COL_OVERVIEW_HOLDERS_##name)
+#define CELL(name) hf_out_i64(rows, i, HF_COL_OVERVIEW_HOLDERS_##name)
 
 static void show_holder(const struct hf_call *rows, size_t i, bool twin,
                         hf_each_holder_row *each, void *user)
 {
     struct json_t *json = NULL;
     struct hf_holder holder = {
-        .owner = hf_cell_text(rows, i, HF_COL_OVERVIEW_HOLDERS_OWNER),
-        .incarnation = hf_cell_text(rows, i, HF_COL_OVERVIEW_HOLDERS_OWNER_INCARNATION),
+        .owner = hf_out_text(rows, i, HF_COL_OVERVIEW_HOLDERS_OWNER),
+        .incarnation = hf_out_text(rows, i, HF_COL_OVERVIEW_HOLDERS_OWNER_INCARNATION),
         .running = CELL(UNITS),
         .silent = CELL(SILENT),
         .started_at = CELL(SINCE),
@@ -109,16 +109,17 @@ static void show_holder(const struct hf_call *rows, size_t i, bool twin,
         .active_at = CELL(ACTIVE_AT),
         .twin = twin,
     };
-    read_process(hf_cell_text(rows, i, HF_COL_OVERVIEW_HOLDERS_HOLDER), &holder, &json);
+    read_process(hf_out_text(rows, i, HF_COL_OVERVIEW_HOLDERS_HOLDER), &holder, &json);
     each(user, &holder);
     hf_json_free(json);
 }
 
-int sql_holder_list(struct hf_store *base, const struct hf_caller *who, const char *owner,
-                    hf_each_holder_row *each, void *user, struct hf_err *err)
+int sql_holder_list(struct hf_store *handle, const struct hf_caller *who,
+                    const char *owner, hf_each_holder_row *each, void *user,
+                    struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_OVERVIEW_HOLDERS, HF_ANY_COUNT);
     hf_ops_text(&ops, tenant_of(who));
     hf_ops_text(&ops, owner);
@@ -136,12 +137,12 @@ int sql_holder_list(struct hf_store *base, const struct hf_caller *who, const ch
 
 /* ---- ages -------------------------------------------------------------------------------- */
 
-int sql_ages(struct hf_store *base, const struct hf_caller *who,
+int sql_ages(struct hf_store *handle, const struct hf_caller *who,
              struct hf_age_table *ret_ages, struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_age_table ages = { 0 };
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_OVERVIEW_AGES, HF_ANY_COUNT);
     hf_ops_text(&ops, tenant_of(who));
     hf_ops_call(&ops, HF_SQL_OVERVIEW_LEASES, HF_ANY_COUNT);
@@ -150,14 +151,14 @@ int sql_ages(struct hf_store *base, const struct hf_caller *who,
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         enum hf_status status = hf_status_of(
-            hf_cell_text(rows, i, HF_COL_OVERVIEW_AGES_STATUS));
-        size_t age = (size_t)hf_cell_i64(rows, i, HF_COL_OVERVIEW_AGES_AGE);
-        ages.open[status][age] = hf_cell_i64(rows, i, HF_COL_OVERVIEW_AGES_UNITS);
+            hf_out_text(rows, i, HF_COL_OVERVIEW_AGES_STATUS));
+        size_t age = (size_t)hf_out_i64(rows, i, HF_COL_OVERVIEW_AGES_AGE);
+        ages.open[status][age] = hf_out_i64(rows, i, HF_COL_OVERVIEW_AGES_UNITS);
     }
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 1)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 1);
-        size_t part = (size_t)hf_cell_i64(rows, i, HF_COL_OVERVIEW_LEASES_PART);
-        ages.leases[part] = hf_cell_i64(rows, i, HF_COL_OVERVIEW_LEASES_UNITS);
+        size_t part = (size_t)hf_out_i64(rows, i, HF_COL_OVERVIEW_LEASES_PART);
+        ages.leases[part] = hf_out_i64(rows, i, HF_COL_OVERVIEW_LEASES_UNITS);
     }
     if (rc == 0)
         *ret_ages = ages;
@@ -189,14 +190,14 @@ static int show_occurrence(struct hf_arena *arena, const struct hf_call *rows, s
                            hf_each_occurrence *each, void *user)
 {
     const struct hf_occurrence one = {
-        .occurrence_id = hf_cell_text(rows, i, HF_COL_OCCURRENCE_LIST_OCCURRENCE_ID),
-        .tenant = hf_cell_text(rows, i, HF_COL_OCCURRENCE_LIST_TENANT),
-        .source_type = hf_cell_text(rows, i, HF_COL_OCCURRENCE_LIST_SOURCE_TYPE),
-        .source_key = hf_cell_text(rows, i, HF_COL_OCCURRENCE_LIST_SOURCE_KEY),
-        .idempotency_key = hf_cell_text(rows, i, HF_COL_OCCURRENCE_LIST_IDEMPOTENCY_KEY),
-        .occurred_at = hf_cell_i64(rows, i, HF_COL_OCCURRENCE_LIST_OCCURRED_AT),
-        .created_at = hf_cell_i64(rows, i, HF_COL_OCCURRENCE_LIST_CREATED_AT),
-        .deliveries = hf_cell_text(rows, i, HF_COL_OCCURRENCE_LIST_DELIVERIES),
+        .occurrence_id = hf_out_text(rows, i, HF_COL_OCCURRENCE_LIST_OCCURRENCE_ID),
+        .tenant = hf_out_text(rows, i, HF_COL_OCCURRENCE_LIST_TENANT),
+        .source_type = hf_out_text(rows, i, HF_COL_OCCURRENCE_LIST_SOURCE_TYPE),
+        .source_key = hf_out_text(rows, i, HF_COL_OCCURRENCE_LIST_SOURCE_KEY),
+        .idempotency_key = hf_out_text(rows, i, HF_COL_OCCURRENCE_LIST_IDEMPOTENCY_KEY),
+        .occurred_at = hf_out_i64(rows, i, HF_COL_OCCURRENCE_LIST_OCCURRED_AT),
+        .created_at = hf_out_i64(rows, i, HF_COL_OCCURRENCE_LIST_CREATED_AT),
+        .deliveries = hf_out_text(rows, i, HF_COL_OCCURRENCE_LIST_DELIVERIES),
     };
     struct hf_buf cursor;
     hf_buf_init(&cursor, arena->alloc, 512);
@@ -210,14 +211,14 @@ static int show_occurrence(struct hf_arena *arena, const struct hf_call *rows, s
     return rc;
 }
 
-int sql_occurrences(struct hf_store *base, const struct hf_caller *who,
+int sql_occurrences(struct hf_store *handle, const struct hf_caller *who,
                     const struct hf_occurrence_filter *filter, hf_each_occurrence *each,
                     void *user, struct hf_err *err)
 {
     struct hf_ops ops;
     int64_t at = 0;
     const char *id = NULL;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = read_cursor(&ops.arena, filter->after, &at, &id, err);
     hf_ops_call(&ops, HF_SQL_OCCURRENCE_LIST, HF_ANY_COUNT);
     hf_ops_text(&ops, tenant_of(who));

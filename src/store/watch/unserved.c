@@ -24,7 +24,7 @@ static int read_fronts(struct fronts *f)
     size_t count = rc == 0 ? hf_ops_result(&f->queues, 0)->out_count : 0;
     for (size_t i = 0; i < count; i++) {
         hf_ops_call(&f->fronts, HF_SQL_SEEN_FRONT, HF_ANY_COUNT);
-        hf_ops_text(&f->fronts, hf_cell_text(hf_ops_result(&f->queues, 0), i, 0));
+        hf_ops_text(&f->fronts, hf_out_text(hf_ops_result(&f->queues, 0), i, 0));
         hf_ops_text(&f->fronts, f->look->tenant);
         hf_ops_i64(&f->fronts, FRONT_ROWS);
         hf_ops_i64(&f->fronts, f->look->asked->unserved_ms);
@@ -37,8 +37,8 @@ static bool is_served(const struct fronts *f, const char *queue, const char *kin
     for (size_t c = 0; c < f->served.batch.call_count; c++) {
         const struct hf_call *rows = hf_ops_result(&f->served, c);
         for (size_t i = 0; i < rows->out_count; i++)
-            if (hf_same(queue, hf_cell_text(rows, i, HF_COL_SEEN_RUNNING_QUEUE)) &&
-                hf_same(kind, hf_cell_text(rows, i, HF_COL_SEEN_RUNNING_KIND)))
+            if (hf_same(queue, hf_out_text(rows, i, HF_COL_SEEN_RUNNING_QUEUE)) &&
+                hf_same(kind, hf_out_text(rows, i, HF_COL_SEEN_RUNNING_KIND)))
                 return true;
     }
     return false;
@@ -51,14 +51,14 @@ static int go_through(struct fronts *f, bool show, size_t *ret_count)
     int rc = 0;
     for (size_t q = 0; rc == 0 && q < f->fronts.batch.call_count; q++) {
         const struct hf_call *rows = hf_ops_result(&f->fronts, q);
-        const char *queue = hf_cell_text(hf_ops_result(&f->queues, 0), q, 0);
+        const char *queue = hf_out_text(hf_ops_result(&f->queues, 0), q, 0);
         for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
             const struct hf_look_row seen = {
                 .id = queue,
-                .tenant = hf_cell_text(rows, i, HF_COL_SEEN_FRONT_TENANT),
-                .kind = hf_cell_text(rows, i, HF_COL_SEEN_FRONT_KIND),
-                .since = hf_cell_i64(rows, i, HF_COL_SEEN_FRONT_SINCE),
-                .count = hf_cell_i64(rows, i, HF_COL_SEEN_FRONT_UNITS),
+                .tenant = hf_out_text(rows, i, HF_COL_SEEN_FRONT_TENANT),
+                .kind = hf_out_text(rows, i, HF_COL_SEEN_FRONT_KIND),
+                .since = hf_out_i64(rows, i, HF_COL_SEEN_FRONT_SINCE),
+                .count = hf_out_i64(rows, i, HF_COL_SEEN_FRONT_UNITS),
             };
             if (is_served(f, queue, seen.kind))
                 continue;
@@ -94,10 +94,10 @@ static int go_on(struct fronts *f)
 int watch_unserved(struct watch_look *look)
 {
     struct fronts f = { .look = look };
-    struct hf_sql *sql = sql_store_of(look->base)->sql;
-    hf_ops_init(&f.queues, sql, look->base->alloc);
-    hf_ops_init(&f.fronts, sql, look->base->alloc);
-    hf_ops_init(&f.served, sql, look->base->alloc);
+    struct hf_sql *sql = sql_store_of(look->handle)->sql;
+    hf_ops_init(&f.queues, sql, look->handle->alloc);
+    hf_ops_init(&f.fronts, sql, look->handle->alloc);
+    hf_ops_init(&f.served, sql, look->handle->alloc);
     int rc = read_fronts(&f);
     if (rc == 0)
         rc = go_on(&f);

@@ -6,7 +6,7 @@
 
 /* One look under way: its reads, and how many findings there are. */
 struct watch_look {
-    struct hf_store *base;
+    struct hf_store *handle;
     const struct hf_look *asked;
     const char *tenant; /* NULL: all */
     size_t shown;
@@ -24,17 +24,18 @@ HF_MUST_USE int watch_unserved(struct watch_look *look);
 size_t watch_owner_end(const struct hf_call *rows, size_t from);
 bool watch_is_twin(const struct hf_call *rows, size_t from, size_t to, size_t i);
 
-int sql_queues(struct hf_store *base, const struct hf_caller *who, hf_each_queue *each,
+int sql_queues(struct hf_store *handle, const struct hf_caller *who, hf_each_queue *each,
                void *user, struct hf_err *err);
-int sql_holder_list(struct hf_store *base, const struct hf_caller *who, const char *owner,
-                    hf_each_holder_row *each, void *user, struct hf_err *err);
-int sql_ages(struct hf_store *base, const struct hf_caller *who,
+int sql_holder_list(struct hf_store *handle, const struct hf_caller *who,
+                    const char *owner, hf_each_holder_row *each, void *user,
+                    struct hf_err *err);
+int sql_ages(struct hf_store *handle, const struct hf_caller *who,
              struct hf_age_table *ret_ages, struct hf_err *err);
-int sql_occurrences(struct hf_store *base, const struct hf_caller *who,
+int sql_occurrences(struct hf_store *handle, const struct hf_caller *who,
                     const struct hf_occurrence_filter *filter, hf_each_occurrence *each,
                     void *user, struct hf_err *err);
 /* watch/ack.c */
-int sql_ack(struct hf_store *base, const struct hf_caller *who, const struct hf_ack *ack,
-            int64_t *ret_count, struct hf_err *err);
+int sql_ack(struct hf_store *handle, const struct hf_caller *who,
+            const struct hf_ack *ack, int64_t *ret_count, struct hf_err *err);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * The common path is read, decide (core), write if the row is still as it was read; a batch
  * is one read and one write. Two verbs of a holder are so frequent that they first try one
- * guarded statement without reading (store/work/fast.c); what that does not settle comes here. */
+ * guarded statement without reading (store/work/fast.c); what that does not answer comes here. */
 #include "store/work/change.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static bool whole(const struct changing *c)
 
 int change_refuse(struct changing *c, struct change_slot *slot, const struct hf_err *why)
 {
-    slot->settled = true;
+    slot->answered = true;
     slot->refused = true;
     return hf_item_fail(c->answer, slot->item, why);
 }
@@ -42,7 +42,7 @@ static int read_together(struct changing *c, struct hf_ops *ops, struct hf_err *
     size_t call = 0, wanted = 0;
     for (size_t i = 0; i < c->n; i++) {
         struct change_slot *slot = &c->slots[i];
-        if (slot->settled || !slot->change->id)
+        if (slot->answered || !slot->change->id)
             continue;
         if (wanted++ == 0)
             call = hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
@@ -58,7 +58,7 @@ static int read_together(struct changing *c, struct hf_ops *ops, struct hf_err *
     const struct hf_call *rows = hf_ops_result(ops, call);
     for (size_t i = 0, at = 0; i < c->n && at < rows->out_count; i++) {
         struct change_slot *slot = &c->slots[i];
-        if (slot->settled || !hf_same(slot->change->id, hf_row_id(rows, at)))
+        if (slot->answered || !hf_same(slot->change->id, hf_row_id(rows, at)))
             continue;
         rc = hf_row_read(rows, at++, &slot->was, err);
         if (rc)
@@ -80,7 +80,7 @@ static int begin_read(struct changing *c, struct change_slot *slot)
 {
     slot->ops = hf_arena_new(&c->arena, struct hf_ops);
     if (slot->ops)
-        hf_ops_init(slot->ops, c->store->sql, c->store->base.alloc);
+        hf_ops_init(slot->ops, c->store->sql, c->store->handle.alloc);
     return slot->ops ? 0 : HF_ENOMEM;
 }
 
@@ -132,7 +132,7 @@ static int read_rows(struct changing *c, struct hf_ops *ops, struct hf_err *err)
     int rc = read_together(c, ops, err);
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
         struct change_slot *slot = &c->slots[i];
-        if (!slot->settled && !slot->seen)
+        if (!slot->answered && !slot->seen)
             rc = slot->change->id ? refuse_not_found(c, slot) : read_by_ref(c, slot, err);
         if (rc == 0 && slot->seen && !slot->change->id)
             rc = check_named_once(c, slot->was.w.work_id, i, err);
@@ -152,17 +152,17 @@ static int complete_change(struct changing *c, struct change_slot *slot,
     if (!change->owner)
         return 0;
     if (!change->incarnation)
-        change->incarnation = c->store->base.incarnation;
+        change->incarnation = c->store->handle.incarnation;
     if (!change->nonce) {
         char *nonce = hf_arena_take(&c->arena, HF_NONCE_TEXT);
         if (!nonce)
             return hf_fail_plain(err, HF_ENOMEM);
-        int rc = hf_nonce(c->store->base.random, nonce, err);
+        int rc = hf_nonce(c->store->handle.random, nonce, err);
         if (rc)
             return rc;
         change->nonce = nonce;
     }
-    return change->pid ? hf_holder_describe(&c->arena, change->pid, NULL, ret_holder, err)
+    return change->pid ? hf_life_describe(&c->arena, change->pid, NULL, ret_holder, err)
                        : 0;
 }
 
@@ -190,13 +190,13 @@ static int take_signal(struct changing *c, struct change_slot *slot,
     const struct hf_call *kept = rc ? NULL : hf_ops_result(slot->ops, 0);
     if (rc || kept->out_count == 0)
         return rc;
-    resume.payload = hf_cell_text(kept, 0, HF_COL_SIGNAL_FIRST_PAYLOAD);
+    resume.payload = hf_out_text(kept, 0, HF_COL_SIGNAL_FIRST_PAYLOAD);
     slot->waited = slot->step.row;
     slot->waited.revision = slot->was.revision + 1;
     rc = hf_step_change(&c->arena, &slot->waited, &resume, env, &step, err);
     if (rc == 0) {
         slot->step = step;
-        slot->signal = hf_cell_i64(kept, 0, HF_COL_SIGNAL_FIRST_NUMBER);
+        slot->signal = hf_out_i64(kept, 0, HF_COL_SIGNAL_FIRST_NUMBER);
     }
     return rc;
 }
@@ -228,7 +228,7 @@ static int decide_all(struct changing *c, struct hf_err *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < c->n; i++)
-        if (!c->slots[i].settled)
+        if (!c->slots[i].answered)
             rc = decide(c, &c->slots[i], err);
     return rc;
 }
@@ -237,7 +237,7 @@ static int decide_all(struct changing *c, struct hf_err *err)
 
 static bool writes(const struct change_slot *slot)
 {
-    return !slot->settled &&
+    return !slot->answered &&
            (slot->step.kind == HF_STEP_WRITE || slot->step.kind == HF_STEP_QUIET);
 }
 
@@ -305,7 +305,7 @@ static void tell_session(struct hf_ops *ops, const struct change_slot *slot)
         cancel_waiting(ops, slot);
     if (!row->w.session_id || hf_status_terminal(row->status))
         return;
-    hf_ops_call(ops, HF_SQL_SESSION_NUDGE, HF_ANY_COUNT);
+    hf_ops_call(ops, HF_SQL_SESSION_MAKE_READY, HF_ANY_COUNT);
     hf_ops_text(ops, row->w.session_id);
     hf_ops_text(ops, row->status == HF_STATUS_RUNNING ? row->w.cancel_request : NULL);
     hf_ops_null(ops);
@@ -344,7 +344,7 @@ static int add_writes(struct changing *c, struct hf_ops *ops, struct hf_err *err
         tell_session(ops, slot);
         rc = sql_wake_ended(c->store, c->who, ops, &slot->was, &slot->step.row, err);
     }
-    hf_gates_settle(ops);
+    hf_gates_grant(ops);
     for (size_t i = 0; i < c->n; i++) /* after all: a lane may have changed hands twice */
         add_read_back(c, ops, &c->slots[i]);
     change_add_receipt(c, ops);
@@ -425,7 +425,7 @@ size_t change_begin_lease(struct hf_ops *ops, const struct hf_row *row)
 {
     hf_ops_call(ops, HF_SQL_WORK_RENEW, 1);
     hf_ops_text(ops, row->w.work_id);
-    hf_ops_i64(ops, row->lease_store);
+    hf_ops_i64(ops, row->lease_incarnation);
     hf_ops_i64(ops, row->w.lease_fence);
     hf_ops_text(ops, row->claim_group);
     hf_ops_null(ops);
@@ -458,12 +458,12 @@ static int show_all(struct changing *c, const struct hf_ops *write, struct hf_er
 {
     for (size_t i = 0; i < c->n; i++) {
         struct change_slot *slot = &c->slots[i];
-        if (slot->settled)
+        if (slot->answered)
             continue;
         int rc = show(c, write, slot, err);
         if (rc)
             return rc;
-        slot->settled = true;
+        slot->answered = true;
     }
     return 0;
 }
@@ -518,8 +518,8 @@ static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *writ
 int change_slowly(struct changing *c, struct hf_err *err)
 {
     struct hf_ops reads, write;
-    hf_ops_init(&reads, c->store->sql, c->store->base.alloc);
-    hf_ops_init(&write, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&reads, c->store->sql, c->store->handle.alloc);
+    hf_ops_init(&write, c->store->sql, c->store->handle.alloc);
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
         rc = change_repeat(c, err);
@@ -548,7 +548,7 @@ static int full_id(struct changing *c, struct change_slot *slot, struct hf_err *
     struct hf_err why;
     struct hf_row row;
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     int rc = sql_find(&ops, slot->own.id, &row, &why);
     if (rc == 0) {
         slot->own.id = hf_arena_text(&c->arena, row.w.work_id);
@@ -586,16 +586,16 @@ static int make_slots(struct changing *c, const struct hf_change *changes,
     return rc;
 }
 
-int sql_change(struct hf_store *base, const struct hf_caller *who,
+int sql_change(struct hf_store *handle, const struct hf_caller *who,
                const struct hf_change *changes, size_t n, unsigned flags,
                struct hf_answer *ret_answer, struct hf_err *err)
 {
-    struct changing c = { .store = sql_store_of(base),
+    struct changing c = { .store = sql_store_of(handle),
                           .who = who,
                           .n = n,
                           .flags = flags,
                           .answer = ret_answer };
-    hf_arena_init(&c.arena, base->alloc);
+    hf_arena_init(&c.arena, handle->alloc);
     int rc = make_slots(&c, changes, err);
     if (rc == 0)
         rc = change_fast(&c, err);

@@ -17,7 +17,7 @@ struct change_slot {
     struct hf_row waited; /* then the row between the two */
     size_t first_call;    /* of its writes */
     size_t read_back; /* call that reads the row after them; 0: the decided row is it */
-    bool settled;     /* its item is answered */
+    bool answered;    /* its item is answered */
     bool refused;
 };
 
@@ -37,7 +37,7 @@ int change_slowly(struct changing *c, struct hf_err *err);
 int change_refuse(struct changing *c, struct change_slot *slot, const struct hf_err *why);
 
 /* store/work/fast.c: close-outs and renewals of holders, without reading first. Leaves what it did
- * not settle to the slow path. */
+ * not answer to the slow path. */
 int change_fast(struct changing *c, struct hf_err *err);
 /* A renewal in a batch that is not all renewals: the same two statements. */
 void change_add_renewal(struct changing *c, struct hf_ops *ops,

@@ -61,15 +61,15 @@ static int fill_in(struct taker *taker, struct hf_arena *arena, struct hf_err *e
     const struct hf_claim *claim = taker->claim;
     taker->queue = claim->queue ? claim->queue : "default";
     taker->incarnation = claim->incarnation ? claim->incarnation
-                                            : taker->store->base.incarnation;
+                                            : taker->store->handle.incarnation;
     taker->nonce = claim->nonce;
     int rc = 0;
     if (!taker->nonce) {
-        rc = hf_nonce(taker->store->base.random, taker->fresh_nonce, err);
+        rc = hf_nonce(taker->store->handle.random, taker->fresh_nonce, err);
         taker->nonce = taker->fresh_nonce;
     }
     if (rc == 0 && claim->pid)
-        rc = hf_holder_describe(arena, claim->pid, claim->lock, &taker->holder, err);
+        rc = hf_life_describe(arena, claim->pid, claim->lock, &taker->holder, err);
     if (rc)
         return rc;
     taker->note = claim_note(arena, taker);
@@ -251,8 +251,8 @@ static int take(struct taker *taker, struct hf_ops *ops, struct sql_scan *scan,
     int rc = hf_ops_write(ops, err);
     if (rc)
         return rc;
-    *ret_attention = hf_cell_i64(hf_ops_result(ops, calls.attention), 0,
-                                 HF_COL_WORK_ATTENTION_ATTENTION) != 0;
+    *ret_attention = hf_out_i64(hf_ops_result(ops, calls.attention), 0,
+                                HF_COL_WORK_ATTENTION_ATTENTION) != 0;
     sql_scan_end(taker->store, scan, ops, hf_ops_result(ops, calls.rows), *ret_attention);
     return sql_answered(show_taken(ops, calls.rows, false, answer, err), err);
 }
@@ -310,14 +310,14 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
 {
     bool attention = false;
     struct hf_ops ops;
-    hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
+    hf_ops_init(&ops, taker->store->sql, taker->store->handle.alloc);
     int rc = take_some(taker, &ops, answer, &attention, err);
     if (rc == 0 && attention) {
         /* Due rows and lapsed leases do not wait for a monitor. */
         struct hf_sweep_report report;
         struct hf_err why = { 0 };
         bool taken = hf_answer_count(answer) > 0;
-        int swept = sql_sweep(&taker->store->base, taker->who, 64, &report, &why);
+        int swept = sql_sweep(&taker->store->handle, taker->who, 64, &report, &why);
         if (!taken) /* otherwise what was taken is answered, and the next claim asks again */
             rc = hf_fail_as(err, swept, &why);
         if (rc == 0 && !taken && report.promoted + report.requeued > 0)
@@ -351,12 +351,12 @@ static int make_claimable(struct taker *taker, struct hf_arena *arena,
 {
     struct hf_step step;
     struct hf_env with = *env;
-    with.busy = hf_holder_busy(was->w.holder);
+    with.busy = hf_life_busy(was->w.holder);
     int rc = hf_step_sweep(arena, was, NULL, &with, &step, err);
     if (rc || step.kind == HF_STEP_NOTHING || step.row.status != HF_STATUS_QUEUED)
         return rc;
     struct hf_ops write;
-    hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);
+    hf_ops_init(&write, taker->store->sql, taker->store->handle.alloc);
     rc = write_step(&write, was, &step, NULL, err); /* into its queue */
     hf_ops_fini(&write);
     return rc ? rc : HF_EGUARD; /* read again: a lane may have its say */
@@ -415,7 +415,7 @@ static int claim_once(struct taker *taker, struct hf_ops *ops, struct hf_arena *
     if (step.kind == HF_STEP_REPEAT)
         return show_one(answer, &was, true, err);
     struct hf_ops write;
-    hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);
+    hf_ops_init(&write, taker->store->sql, taker->store->handle.alloc);
     size_t read_back = 0;
     rc = write_step(&write, &was, &step, &read_back, err);
     if (rc == HF_ECONFLICT)
@@ -430,7 +430,7 @@ static int claim_by_id(struct taker *taker, struct hf_arena *arena,
                        struct hf_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
+    hf_ops_init(&ops, taker->store->sql, taker->store->handle.alloc);
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
         hf_ops_reset(&ops);
@@ -440,12 +440,12 @@ static int claim_by_id(struct taker *taker, struct hf_arena *arena,
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
-int sql_claim(struct hf_store *base, const struct hf_caller *who,
+int sql_claim(struct hf_store *handle, const struct hf_caller *who,
               const struct hf_claim *claim, struct hf_answer *answer, struct hf_err *err)
 {
-    struct taker taker = { .store = sql_store_of(base), .who = who, .claim = claim };
+    struct taker taker = { .store = sql_store_of(handle), .who = who, .claim = claim };
     struct hf_arena arena;
-    hf_arena_init(&arena, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
     int rc = fill_in(&taker, &arena, err);
     if (rc == 0)
         rc = claim->id ? claim_by_id(&taker, &arena, answer, err)

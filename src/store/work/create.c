@@ -13,14 +13,14 @@
 struct maker {
     struct hf_row row;
     uint8_t hash[32];
-    bool settled; /* its item is answered */
-    bool held;    /* the same unit as an earlier one of its batch, which is made first */
+    bool answered; /* its item is answered */
+    bool held;     /* the same unit as an earlier one of its batch, which is made first */
 };
 
 int sql_make_row(struct sql_store *store, struct hf_arena *arena,
                  const struct hf_caller *who, struct hf_env *env,
-                 const struct hf_new *request, struct hf_row *ret_row, uint8_t *ret_hash,
-                 struct hf_err *err)
+                 const struct hf_work_spec *request, struct hf_row *ret_row,
+                 uint8_t *ret_hash, struct hf_err *err)
 {
     struct hf_policy policy;
     const char *kind = request->kind ? request->kind : "work";
@@ -29,7 +29,7 @@ int sql_make_row(struct sql_store *store, struct hf_arena *arena,
     if (rc == 0)
         rc = sql_policy(store, arena, request->source, kind, &policy, err);
     if (rc == 0)
-        rc = hf_new_hash(request, who, ret_hash, err);
+        rc = hf_work_spec_hash(request, who, ret_hash, err);
     if (rc == 0)
         rc = sql_new_id(store, env->now, id, err);
     env->policy = &policy;
@@ -110,11 +110,11 @@ static int answer_existing(struct sql_store *store, struct maker *maker, bool br
     struct hf_err why;
     struct hf_ops ops;
     size_t at;
-    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_init(&ops, store->sql, store->handle.alloc);
     int rc = find_existing(&ops, &maker->row, &at, &why);
     if (rc == 0) {
         const struct hf_call *call = hf_ops_result(&ops, at);
-        const struct hf_val *hash = hf_cell(call, 0, HF_COL_WORK_BY_SOURCE_REQUEST_HASH);
+        const struct hf_val *hash = hf_out(call, 0, HF_COL_WORK_BY_SOURCE_REQUEST_HASH);
         bool same = hash->type == HF_VAL_BYTES && hash->len == 32 &&
                     memcmp(hash->at, maker->hash, 32) == 0;
         struct hf_row row;
@@ -127,7 +127,7 @@ static int answer_existing(struct sql_store *store, struct maker *maker, bool br
                 rc = hf_item_show(answer, item, &row, brief);
         }
         if (rc == 0)
-            maker->settled = true;
+            maker->answered = true;
     }
     hf_ops_fini(&ops);
     return rc;
@@ -147,7 +147,7 @@ static bool was_made(const struct hf_call *read_back, const char *id, size_t *re
 
 static bool goes_now(const struct maker *maker)
 {
-    return !maker->settled && !maker->held;
+    return !maker->answered && !maker->held;
 }
 
 /* One call that reads back every row just made. */
@@ -205,7 +205,7 @@ static void add_calls(struct creation *c, struct hf_ops *ops)
         hf_rows_insert(ops, makings, count);
     else
         hf_rows_insert_many(ops, makings, count);
-    hf_gates_settle(ops);
+    hf_gates_grant(ops);
     if ((c->flags & HF_ALL_OR_NONE) || c->placed)
         hf_rows_expect_all(ops);
 }
@@ -224,7 +224,7 @@ static int answer_all_made(struct creation *c)
         c->items[i]->created = true;
         if (hf_item_show(c->answer, c->items[i], &c->makers[i].row, true))
             return HF_ENOMEM;
-        c->makers[i].settled = true;
+        c->makers[i].answered = true;
     }
     return 0;
 }
@@ -235,7 +235,8 @@ static int answer_made(struct creation *c, const struct hf_call *read_back,
     for (size_t i = 0; i < c->n; i++) {
         size_t at;
         struct hf_row row;
-        if (c->makers[i].settled || !was_made(read_back, c->makers[i].row.w.work_id, &at))
+        if (c->makers[i].answered ||
+            !was_made(read_back, c->makers[i].row.w.work_id, &at))
             continue;
         int rc = hf_row_read(read_back, at, &row, err);
         if (rc == 0 && (hf_item_show(c->answer, c->items[i], &row, brief(c)) ||
@@ -245,7 +246,7 @@ static int answer_made(struct creation *c, const struct hf_call *read_back,
         if (rc)
             return rc;
         c->items[i]->created = true;
-        c->makers[i].settled = true;
+        c->makers[i].answered = true;
     }
     return 0;
 }
@@ -254,7 +255,7 @@ static int answer_made(struct creation *c, const struct hf_call *read_back,
 static int answer_rest(struct creation *c, struct hf_err *err)
 {
     for (size_t i = 0; i < c->n; i++) {
-        if (c->makers[i].settled)
+        if (c->makers[i].answered)
             continue;
         int rc = answer_existing(c->store, &c->makers[i], brief(c), c->answer,
                                  c->items[i]);
@@ -273,7 +274,7 @@ static size_t open_count(const struct creation *c)
 {
     size_t open = 0;
     for (size_t i = 0; i < c->n; i++)
-        open += !c->makers[i].settled;
+        open += !c->makers[i].answered;
     return open;
 }
 
@@ -289,14 +290,14 @@ static int hold_repeats(struct creation *c, struct hf_err *err)
     for (size_t k = 1; k < c->n; k++) {
         struct maker *later = &c->makers[k];
         const struct hf_work *b = &later->row.w;
-        for (size_t i = 0; i < k && !later->settled && !later->held; i++) {
+        for (size_t i = 0; i < k && !later->answered && !later->held; i++) {
             const struct maker *first = &c->makers[i];
             const struct hf_work *a = &first->row.w;
             bool unit = same_key(a->idempotency_key, b->idempotency_key) ||
                         (first->row.source == later->row.source &&
                          hf_same(a->source_id, b->source_id) &&
                          hf_same(a->source_run_id, b->source_run_id));
-            if (first->settled || first->held)
+            if (first->answered || first->held)
                 continue;
             if (unit && memcmp(first->hash, later->hash, sizeof first->hash) != 0)
                 return hf_fail(
@@ -351,7 +352,7 @@ static int applied_before(struct creation *c, struct hf_err *err)
     if (content_hash(c, hash))
         return hf_fail_plain(err, HF_ENOMEM);
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     int rc = sql_receipt_find(&ops, c->who, SCOPE, hash, &result, err);
     hf_ops_fini(&ops);
     return rc;
@@ -383,7 +384,7 @@ static int answer_again(struct creation *c, struct hf_err *err)
         }
         if (rc)
             return hf_fail_plain(err, rc);
-        c->makers[i].settled = true;
+        c->makers[i].answered = true;
     }
     return 0;
 }
@@ -452,11 +453,11 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
 }
 
 static int prepare_all(struct creation *c, struct hf_arena *arena,
-                       const struct hf_caller *who, const struct hf_new *news,
+                       const struct hf_caller *who, const struct hf_work_spec *news,
                        struct hf_err *err)
 {
     struct hf_env env;
-    struct hf_kept_note kept = { .text = NULL };
+    struct hf_note_kept kept = { .text = NULL };
     int rc = sql_limits_rated(c->store, &c->rated,
                               err); /* and the store's clock is known */
     if (rc == 0)
@@ -468,7 +469,7 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
     if (rc == 0 && (!c->makers || !c->items))
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
-        c->makers[i].settled = c->makers[i].held = false;
+        c->makers[i].answered = c->makers[i].held = false;
         c->items[i] = hf_answer_add(c->answer);
         rc = c->items[i] ? sql_make_row(c->store, arena, who, &env, &news[i],
                                         &c->makers[i].row, c->makers[i].hash, err)
@@ -479,15 +480,15 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
     return rc;
 }
 
-static int create_all(struct hf_store *base, const struct hf_new *news,
+static int create_all(struct hf_store *handle, const struct hf_work_spec *news,
                       const struct creation *wanted, struct hf_err *err)
 {
     struct creation c = *wanted;
     const struct hf_caller *who = c.who;
     struct hf_arena arena;
     struct hf_ops ops;
-    hf_arena_init(&arena, base->alloc);
-    hf_ops_init(&ops, c.store->sql, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
+    hf_ops_init(&ops, c.store->sql, handle->alloc);
     int rc = prepare_all(&c, &arena, who, news, err);
     for (int i = 0; rc == 0 && open_count(&c) > 0; i++) {
         rc = i < HF_TRIES ? applied_before(&c, err) : hf_fail_plain(err, HF_EBUSY);
@@ -503,27 +504,27 @@ static int create_all(struct hf_store *base, const struct hf_new *news,
     return rc;
 }
 
-int sql_create(struct hf_store *base, const struct hf_caller *who,
-               const struct hf_new *news, size_t n, unsigned flags,
+int sql_create(struct hf_store *handle, const struct hf_caller *who,
+               const struct hf_work_spec *news, size_t n, unsigned flags,
                struct hf_answer *ret_answer, struct hf_err *err)
 {
-    struct creation c = { .store = sql_store_of(base),
+    struct creation c = { .store = sql_store_of(handle),
                           .who = who,
                           .n = n,
                           .flags = flags,
                           .answer = ret_answer };
-    return create_all(base, news, &c, err);
+    return create_all(handle, news, &c, err);
 }
 
-int sql_create_with(struct hf_store *base, const struct hf_caller *who,
-                    const struct hf_new *request, const struct sql_beside *beside,
+int sql_create_with(struct hf_store *handle, const struct hf_caller *who,
+                    const struct hf_work_spec *request, const struct sql_beside *beside,
                     struct hf_answer *ret_answer, struct hf_err *err)
 {
-    struct creation c = { .store = sql_store_of(base),
+    struct creation c = { .store = sql_store_of(handle),
                           .who = who,
                           .n = 1,
                           .flags = HF_ALL_OR_NONE,
                           .answer = ret_answer,
                           .beside = beside };
-    return create_all(base, request, &c, err);
+    return create_all(handle, request, &c, err);
 }

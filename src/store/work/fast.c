@@ -18,7 +18,7 @@ static bool all_verbs(const struct changing *c, enum hf_verb verb)
 {
     for (size_t i = 0; i < c->n; i++) {
         const struct hf_change *change = c->slots[i].change;
-        if (change->verb != verb || !change->token || !change->id || c->slots[i].settled)
+        if (change->verb != verb || !change->token || !change->id || c->slots[i].answered)
             return false;
     }
     return true;
@@ -58,7 +58,7 @@ static int show_written(struct changing *c, const struct hf_ops *ops, size_t rea
         if (hf_item_show(c->answer, slot->item, read_back ? &now : &slot->step.row,
                          (c->flags & HF_BRIEF) != 0))
             return hf_fail_plain(err, HF_ENOMEM);
-        slot->settled = true;
+        slot->answered = true;
     }
     c->answered = true;
     return 0;
@@ -81,7 +81,7 @@ static void vouched_row(const struct hf_change *change, const struct hf_token *t
         .source = HF_SOURCE_MANUAL,
         .disposition = HF_DISPOSITION_RERUNNABLE,
         .claim_group = token->nonce,
-        .lease_store = token->store,
+        .lease_incarnation = token->store,
     };
 }
 
@@ -172,7 +172,7 @@ static int settle_fast(struct changing *c, struct hf_err *err)
     struct hf_err why = { 0 };
     bool brief = (c->flags & HF_BRIEF) != 0;
     size_t rows = 0;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     int rc = add_settles(c, &ops, &why) ? 0 : why.code ? why.code : HF_EGUARD;
     if (rc == 0 && !brief)
         rows = add_read_back(c, &ops);
@@ -266,7 +266,7 @@ int change_fast(struct changing *c, struct hf_err *err)
     if (close_out)
         return settle_fast(c, err);
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     int rc = renew_fast(c, &ops, err);
     hf_ops_fini(&ops);
     return rc;

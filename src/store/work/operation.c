@@ -17,12 +17,12 @@ int sql_receipt_find(struct hf_ops *ops, const struct hf_caller *who, const char
     const struct hf_call *found = rc == 0 ? hf_ops_result(ops, 0) : NULL;
     if (!found || found->out_count == 0)
         return rc;
-    const struct hf_val *was = hf_cell(found, 0, HF_COL_RECEIPT_READ_CONTENT_HASH);
+    const struct hf_val *was = hf_out(found, 0, HF_COL_RECEIPT_READ_CONTENT_HASH);
     if (was->len != HF_DIGEST_BYTES || memcmp(was->at, hash, HF_DIGEST_BYTES) != 0)
         return hf_fail(err, HF_ECONFLICT, "operation_id",
                        "operation id %s was used earlier with other content",
                        who->operation_id);
-    *ret_result = hf_cell_text(found, 0, HF_COL_RECEIPT_READ_RESULT);
+    *ret_result = hf_out_text(found, 0, HF_COL_RECEIPT_READ_RESULT);
     return 1;
 }
 

@@ -45,23 +45,23 @@ static int read_entry(struct policy_set *set, const struct hf_call *call, size_t
 {
     int rc = 0;
     struct entry *entry = &set->entries[i];
-    bool has_grace = hf_cell(call, i, HF_COL_POLICY_LIST_GRACE_MS)->type == HF_VAL_I64;
-    entry->scope = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_SCOPE), &rc);
+    bool has_grace = hf_out(call, i, HF_COL_POLICY_LIST_GRACE_MS)->type == HF_VAL_I64;
+    entry->scope = word(set, hf_out(call, i, HF_COL_POLICY_LIST_SCOPE), &rc);
     entry->policy = (struct hf_policy){
         .size = sizeof(struct hf_policy),
-        .ttl_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_TTL_MS),
-        .renew_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_RENEW_MS),
-        .grace_ms = has_grace ? hf_cell_i64(call, i, HF_COL_POLICY_LIST_GRACE_MS) : -1,
-        .wait_user_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_WAIT_USER_MS),
-        .wait_external_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_WAIT_EXTERNAL_MS),
-        .start_timeout_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_START_TIMEOUT_MS),
-        .exec_timeout_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_EXEC_TIMEOUT_MS),
-        .max_attempts = (int)hf_cell_i64(call, i, HF_COL_POLICY_LIST_MAX_ATTEMPTS),
-        .retry_policy = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_RETRY_POLICY), &rc),
-        .close_rule = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_CLOSE_RULE), &rc),
-        .wait_rule = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_WAIT_RULE), &rc),
+        .ttl_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_TTL_MS),
+        .renew_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_RENEW_MS),
+        .grace_ms = has_grace ? hf_out_i64(call, i, HF_COL_POLICY_LIST_GRACE_MS) : -1,
+        .wait_user_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_WAIT_USER_MS),
+        .wait_external_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_WAIT_EXTERNAL_MS),
+        .start_timeout_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_START_TIMEOUT_MS),
+        .exec_timeout_ms = hf_out_i64(call, i, HF_COL_POLICY_LIST_EXEC_TIMEOUT_MS),
+        .max_attempts = (int)hf_out_i64(call, i, HF_COL_POLICY_LIST_MAX_ATTEMPTS),
+        .retry_policy = word(set, hf_out(call, i, HF_COL_POLICY_LIST_RETRY_POLICY), &rc),
+        .close_rule = word(set, hf_out(call, i, HF_COL_POLICY_LIST_CLOSE_RULE), &rc),
+        .wait_rule = word(set, hf_out(call, i, HF_COL_POLICY_LIST_WAIT_RULE), &rc),
     };
-    const char *disposition = hf_cell_text(call, i, HF_COL_POLICY_LIST_DISPOSITION);
+    const char *disposition = hf_out_text(call, i, HF_COL_POLICY_LIST_DISPOSITION);
     if (disposition)
         entry->policy.disposition = hf_disposition_of(disposition);
     return rc;
@@ -74,13 +74,13 @@ static int read_limited(struct policy_set *set, const struct hf_call *call,
     set->limited_count = call->out_count;
     set->limited = hf_arena_array(&set->arena, call->out_count, sizeof *set->limited);
     for (size_t i = 0; set->limited && i < call->out_count; i++)
-        set->limited[i] = word(set, hf_cell(call, i, HF_COL_LIMIT_KINDS_NAME), &rc);
+        set->limited[i] = word(set, hf_out(call, i, HF_COL_LIMIT_KINDS_NAME), &rc);
     return rc || !set->limited ? hf_fail_plain(err, HF_ENOMEM) : 0;
 }
 
 static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_err *err)
 {
-    const struct hf_alloc *alloc = store->base.alloc;
+    const struct hf_alloc *alloc = store->handle.alloc;
     struct policy_set *set = alloc->realloc(alloc->user, NULL, sizeof *set);
     if (!set)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -104,8 +104,7 @@ static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_
                 rc = hf_fail_plain(err, HF_ENOMEM);
         if (rc == 0)
             rc = read_limited(set, hf_ops_result(&ops, 1), err);
-        set->rated = hf_cell_i64(hf_ops_result(&ops, 2), 0, HF_COL_LIMIT_RATED_RATED) !=
-                     0;
+        set->rated = hf_out_i64(hf_ops_result(&ops, 2), 0, HF_COL_LIMIT_RATED_RATED) != 0;
     }
     hf_ops_fini(&ops);
     if (rc)
@@ -118,7 +117,7 @@ static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_
 /* With the lock held. */
 static int current(struct sql_store *store, struct hf_err *err)
 {
-    const struct hf_clock *clock = store->base.clock;
+    const struct hf_clock *clock = store->handle.clock;
     hf_ms now = clock->mono_ms(clock->user);
     if (store->policies && now - store->policies_at < KEEP_MS)
         return 0;
@@ -126,7 +125,7 @@ static int current(struct sql_store *store, struct hf_err *err)
     int rc = load(store, &fresh, err);
     if (rc)
         return rc;
-    free_set(store->base.alloc, store->policies);
+    free_set(store->handle.alloc, store->policies);
     store->policies = fresh;
     store->policies_at = now;
     return 0;
@@ -213,17 +212,17 @@ int sql_limits_rated(struct sql_store *store, bool *ret_rated, struct hf_err *er
 void sql_policies_forget(struct sql_store *store)
 {
     hf_lock(&store->lock);
-    free_set(store->base.alloc, store->policies);
+    free_set(store->handle.alloc, store->policies);
     store->policies = NULL;
     hf_unlock(&store->lock);
 }
 
-int sql_policy_set(struct hf_store *base, const char *scope,
+int sql_policy_set(struct hf_store *handle, const char *scope,
                    const struct hf_policy *policy, struct hf_err *err)
 {
-    struct sql_store *store = sql_store_of(base);
+    struct sql_store *store = sql_store_of(handle);
     struct hf_ops ops;
-    hf_ops_init(&ops, store->sql, base->alloc);
+    hf_ops_init(&ops, store->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_POLICY_WRITE, 1);
     hf_ops_text(&ops, scope);
     hf_ops_i64_opt(&ops, policy->ttl_ms);
@@ -247,17 +246,18 @@ int sql_policy_set(struct hf_store *base, const char *scope,
     return rc;
 }
 
-int sql_policy_get(struct hf_store *base, enum hf_source source, const char *kind,
+int sql_policy_get(struct hf_store *handle, enum hf_source source, const char *kind,
                    struct hf_policy_answer **ret_answer, struct hf_err *err)
 {
     struct hf_policy policy;
     struct hf_arena arena;
-    hf_arena_init(&arena, base->alloc);
-    int rc = sql_policy(sql_store_of(base), &arena, source, kind, &policy, err);
+    hf_arena_init(&arena, handle->alloc);
+    int rc = sql_policy(sql_store_of(handle), &arena, source, kind, &policy, err);
     if (rc == 0)
         rc = hf_policy_retry_text(&arena, &policy, &policy.retry_policy, err);
-    struct hf_policy_answer *answer = rc == 0 ? hf_policy_answer_new(base->alloc, &policy)
-                                              : NULL;
+    struct hf_policy_answer *answer = rc == 0
+                                          ? hf_policy_answer_new(handle->alloc, &policy)
+                                          : NULL;
     hf_arena_fini(&arena);
     if (rc == 0 && !answer)
         return hf_fail_plain(err, HF_ENOMEM);

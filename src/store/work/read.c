@@ -1,5 +1,5 @@
 /* Reading: one row, pages of rows, trails, counts. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,12 +73,12 @@ static int add_item(struct hf_answer *answer, const struct hf_row *row,
     return 0;
 }
 
-int sql_get(struct hf_store *base, const char *id, struct hf_answer *answer,
+int sql_get(struct hf_store *handle, const char *id, struct hf_answer *answer,
             struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_row row;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = sql_find(&ops, id, &row, err);
     if (rc == 0)
         rc = add_item(answer, &row, err);
@@ -86,11 +86,11 @@ int sql_get(struct hf_store *base, const char *id, struct hf_answer *answer,
     return rc;
 }
 
-int sql_known(struct hf_store *base, const char *tenant, const struct hf_new *request,
-              bool *ret_known, struct hf_err *err)
+int sql_known(struct hf_store *handle, const char *tenant,
+              const struct hf_work_spec *request, bool *ret_known, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     size_t call = hf_ops_call(&ops, HF_SQL_WORK_BY_SOURCE, HF_ANY_COUNT);
     hf_ops_text(&ops, tenant);
     hf_ops_text(&ops, hf_source_word(request->source));
@@ -162,7 +162,7 @@ static void add_filter(struct hf_ops *ops, const struct hf_caller *who,
 #define PART_ROWS 128
 
 struct listing {
-    struct hf_store *base;
+    struct hf_store *handle;
     const struct hf_caller *who;
     const struct hf_filter *filter;
     struct hf_answer *answer;
@@ -195,7 +195,7 @@ static int read_first(struct listing *list, enum hf_sql_id statement, int64_t ar
                       void (*take)(struct listing *, const struct hf_call *))
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(list->base)->sql, list->base->alloc);
+    hf_ops_init(&ops, sql_store_of(list->handle)->sql, list->handle->alloc);
     hf_ops_call(&ops, statement, 1);
     hf_ops_i64(&ops, argument);
     int rc = hf_ops_read(&ops, list->err);
@@ -207,14 +207,14 @@ static int read_first(struct listing *list, enum hf_sql_id statement, int64_t ar
 
 static void take_count(struct listing *list, const struct hf_call *found)
 {
-    list->window = hf_cell_i64(found, 0, 0) > HF_PAGE_ROWS;
+    list->window = hf_out_i64(found, 0, 0) > HF_PAGE_ROWS;
 }
 
 /* An empty table has no window: nothing is behind any key. */
 static void take_window(struct listing *list, const struct hf_call *found)
 {
-    list->until = hf_cell_i64(found, 0, HF_COL_WORK_WINDOW_LAST);
-    list->more = hf_cell_i64(found, 0, HF_COL_WORK_WINDOW_MORE);
+    list->until = hf_out_i64(found, 0, HF_COL_WORK_WINDOW_LAST);
+    list->more = hf_out_i64(found, 0, HF_COL_WORK_WINDOW_MORE);
 }
 
 /* Open rows are read without others where there are at most as many as a page looks at. */
@@ -295,7 +295,7 @@ static int show_rows(struct listing *list, const struct hf_call *rows, size_t co
             rc = add_item(list->answer, &row, list->err);
         list->after = row.seq;
         for (size_t k = 0; k < rows->out_width; k++)
-            list->bytes += hf_cell(rows, i, k)->len;
+            list->bytes += hf_out(rows, i, k)->len;
     }
     return rc;
 }
@@ -306,7 +306,7 @@ static int read_part(struct listing *list, bool *ret_ends)
     struct hf_ops ops;
     size_t left = list->limit - hf_answer_count(list->answer);
     size_t rows = left < PART_ROWS ? left : PART_ROWS;
-    hf_ops_init(&ops, sql_store_of(list->base)->sql, list->base->alloc);
+    hf_ops_init(&ops, sql_store_of(list->handle)->sql, list->handle->alloc);
     add_part(&ops, list, rows);
     int rc = hf_ops_read(&ops, list->err);
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
@@ -323,15 +323,15 @@ static int read_part(struct listing *list, bool *ret_ends)
     return rc;
 }
 
-int sql_list(struct hf_store *base, const struct hf_caller *who,
+int sql_list(struct hf_store *handle, const struct hf_caller *who,
              const struct hf_filter *filter, struct hf_answer *answer, struct hf_err *err)
 {
     struct listing list = {
-        .base = base, .who = who, .filter = filter, .answer = answer, .err = err
+        .handle = handle, .who = who, .filter = filter, .answer = answer, .err = err
     };
     struct hf_arena arena;
     bool ends = false;
-    hf_arena_init(&arena, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
     int rc = begin_list(&list, &arena);
     while (rc == 0 && !ends)
         rc = read_part(&list, &ends);
@@ -350,10 +350,10 @@ static int read_event(struct hf_events *events, const struct hf_call *rows, size
         const struct hf_field *field = &hf_event_fields[f];
         void *at = (char *)event + field->offset;
         if (field->kind == HF_FIELD_I64) {
-            *(int64_t *)at = hf_cell_i64(rows, i, f);
+            *(int64_t *)at = hf_out_i64(rows, i, f);
             continue;
         }
-        const char *text = hf_cell_text(rows, i, f);
+        const char *text = hf_out_text(rows, i, f);
         *(const char **)at = hf_events_text(events, text);
         if (text && !*(const char **)at)
             return HF_ENOMEM;
@@ -361,11 +361,11 @@ static int read_event(struct hf_events *events, const struct hf_call *rows, size
     return 0;
 }
 
-static int read_trail(struct hf_store *base, const char *work_id, int64_t after,
+static int read_trail(struct hf_store *handle, const char *work_id, int64_t after,
                       size_t limit, struct hf_events *events, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_EVENT_TRAIL, HF_ANY_COUNT);
     hf_ops_text(&ops, work_id);
     hf_ops_i64(&ops, after);
@@ -378,18 +378,18 @@ static int read_trail(struct hf_store *base, const char *work_id, int64_t after,
     return rc;
 }
 
-int sql_events(struct hf_store *base, const char *id, int64_t after, size_t limit,
+int sql_events(struct hf_store *handle, const char *id, int64_t after, size_t limit,
                struct hf_events **ret_events, struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_row row;
-    struct hf_events *events = hf_events_new(base->alloc);
+    struct hf_events *events = hf_events_new(handle->alloc);
     if (!events)
         return hf_fail_plain(err, HF_ENOMEM);
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = sql_find(&ops, id, &row, err);
     if (rc == 0)
-        rc = read_trail(base, row.w.work_id, after, limit, events, err);
+        rc = read_trail(handle, row.w.work_id, after, limit, events, err);
     hf_ops_fini(&ops);
     if (rc)
         hf_events_free(events);
@@ -404,14 +404,14 @@ static void add_counts(struct hf_stats *stats, const struct hf_call *counts)
 {
     for (size_t i = 0; i < counts->out_count; i++) {
         enum hf_status status = hf_status_of(
-            hf_cell_text(counts, i, HF_COL_WORK_COUNTS_STATUS));
+            hf_out_text(counts, i, HF_COL_WORK_COUNTS_STATUS));
         enum hf_source source = hf_source_of(
-            hf_cell_text(counts, i, HF_COL_WORK_COUNTS_SOURCE_SYSTEM));
-        stats->by_status[status] += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_UNITS);
-        stats->by_source[source] += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_UNITS);
-        stats->gated += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_GATED);
-        stats->silent += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_SILENT);
-        stats->lapsing += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_LAPSING);
+            hf_out_text(counts, i, HF_COL_WORK_COUNTS_SOURCE_SYSTEM));
+        stats->by_status[status] += hf_out_i64(counts, i, HF_COL_WORK_COUNTS_UNITS);
+        stats->by_source[source] += hf_out_i64(counts, i, HF_COL_WORK_COUNTS_UNITS);
+        stats->gated += hf_out_i64(counts, i, HF_COL_WORK_COUNTS_GATED);
+        stats->silent += hf_out_i64(counts, i, HF_COL_WORK_COUNTS_SILENT);
+        stats->lapsing += hf_out_i64(counts, i, HF_COL_WORK_COUNTS_LAPSING);
     }
 }
 
@@ -420,12 +420,12 @@ static hf_ms age(hf_ms now, hf_ms since)
     return since && now > since ? now - since : 0;
 }
 
-int sql_stats(struct hf_store *base, const struct hf_caller *who,
+int sql_stats(struct hf_store *handle, const struct hf_caller *who,
               struct hf_stats *ret_stats, struct hf_err *err)
 {
     const char *tenant = who->tenant[0] ? who->tenant : NULL;
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     size_t counts = hf_ops_call(&ops, HF_SQL_WORK_COUNTS, HF_ANY_COUNT);
     hf_ops_text(&ops, tenant);
     size_t ages = hf_ops_call(&ops, HF_SQL_WORK_AGES, 1);
@@ -436,12 +436,12 @@ int sql_stats(struct hf_store *base, const struct hf_caller *who,
         const struct hf_call *at = hf_ops_result(&ops, ages);
         add_counts(&stats, hf_ops_result(&ops, counts));
         stats.oldest_queued_ms = age(ops.batch.now,
-                                     hf_cell_i64(at, 0, HF_COL_WORK_AGES_DUE_AT));
+                                     hf_out_i64(at, 0, HF_COL_WORK_AGES_DUE_AT));
         stats.oldest_running_ms = age(ops.batch.now,
-                                      hf_cell_i64(at, 0, HF_COL_WORK_AGES_STARTED_AT));
-        stats.next_wait_deadline_at = hf_cell_i64(at, 0, HF_COL_WORK_AGES_DEADLINE_AT);
-        stats.next_retry_at = hf_cell_i64(at, 0, HF_COL_WORK_AGES_NEXT_RETRY_AT);
-        stats.ended_badly = hf_cell_i64(at, 0, HF_COL_WORK_AGES_ENDED_BADLY);
+                                      hf_out_i64(at, 0, HF_COL_WORK_AGES_STARTED_AT));
+        stats.next_wait_deadline_at = hf_out_i64(at, 0, HF_COL_WORK_AGES_DEADLINE_AT);
+        stats.next_retry_at = hf_out_i64(at, 0, HF_COL_WORK_AGES_NEXT_RETRY_AT);
+        stats.ended_badly = hf_out_i64(at, 0, HF_COL_WORK_AGES_ENDED_BADLY);
         *ret_stats = stats;
     }
     hf_ops_fini(&ops);
@@ -459,7 +459,7 @@ static int dump_rows(const struct hf_call *rows, const struct hf_dump *dump,
         if (rc)
             return rc;
         dump->row(dump->user, &row.w, row.settled_verb, row.lease_check_at,
-                  row.lease_store);
+                  row.lease_incarnation);
     }
     return 0;
 }
@@ -476,10 +476,10 @@ static void dump_events(const struct hf_call *rows, const struct hf_dump *dump)
     }
 }
 
-int sql_dump(struct hf_store *base, const struct hf_dump *dump, struct hf_err *err)
+int sql_dump(struct hf_store *handle, const struct hf_dump *dump, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     size_t rows = hf_ops_call(&ops, HF_SQL_WORK_DUMP, HF_ANY_COUNT);
     size_t events = hf_ops_call(&ops, HF_SQL_EVENT_DUMP, HF_ANY_COUNT);
     int rc = hf_ops_read(&ops, err);
@@ -511,7 +511,7 @@ static const int64_t *renewed_seqs(struct hf_ops *ops, const struct hf_call *ren
 {
     int64_t *seqs = hf_arena_array(&ops->arena, renewed->out_count + 1, sizeof *seqs);
     for (size_t i = 0; seqs && i < renewed->out_count; i++)
-        seqs[i] = hf_cell_i64(renewed, i, HF_COL_WORK_RENEW_ALL_SEQ);
+        seqs[i] = hf_out_i64(renewed, i, HF_COL_WORK_RENEW_ALL_SEQ);
     if (seqs)
         qsort(seqs, renewed->out_count, sizeof *seqs, by_number);
     return seqs;
@@ -541,12 +541,12 @@ static int show_renewed(struct hf_answer *answer, struct hf_ops *ops,
     return rc;
 }
 
-int sql_renew_all(struct hf_store *base, const struct hf_caller *who,
+int sql_renew_all(struct hf_store *handle, const struct hf_caller *who,
                   const struct hf_renew_all *renew, struct hf_answer *answer,
                   struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_WORK_RENEW_ALL, HF_ANY_COUNT);
     add_owner(&ops, renew);
     hf_ops_call(&ops, HF_SQL_EVENT_RENEWED_ALL, HF_ANY_COUNT);

@@ -1,5 +1,5 @@
 /* Operation ids and what is noted of refusals. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -72,7 +72,7 @@ static int show_again(struct changing *c, struct change_slot *slot,
     int code = (int)hf_json_as_i64(hf_json_item(told, 0));
     const char *id = hf_json_as_text(hf_json_item(told, 1));
     *slot->item = (struct hf_item){ .repeated = true };
-    slot->settled = true;
+    slot->answered = true;
     slot->refused = false;
     if (code) {
         struct hf_err why = { 0 };
@@ -81,7 +81,7 @@ static int show_again(struct changing *c, struct change_slot *slot,
     }
     struct hf_ops ops;
     struct hf_row row;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     int rc = id ? sql_find(&ops, id, &row, err) : HF_ENOTFOUND;
     if (rc == 0 && hf_item_show(c->answer, slot->item, &row, (c->flags & HF_BRIEF) != 0))
         rc = hf_fail_plain(err, HF_ENOMEM);
@@ -114,7 +114,7 @@ int change_repeat(struct changing *c, struct hf_err *err)
         return hf_fail_plain(err, HF_ENOMEM);
     const char *result = NULL;
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     int rc = sql_receipt_find(&ops, c->who, SCOPE, hash, &result, err);
     if (rc == 1)
         rc = show_repeated(c, result, err);
@@ -212,7 +212,7 @@ static void add_note(struct changing *c, struct hf_ops *ops,
 void change_note_refusals(struct changing *c)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     for (size_t i = 0; i < c->n; i++) {
         const struct change_slot *slot = &c->slots[i];
         const char *type = slot->refused && slot->was.seq ? note_type(slot) : NULL;

@@ -8,7 +8,7 @@
 
 static hf_ms mono_ms(const struct sql_store *store)
 {
-    return store->base.clock->mono_ms(store->base.clock->user);
+    return store->handle.clock->mono_ms(store->handle.clock->user);
 }
 
 /* Under the lock: the queue's, or the one whose next look is the longest ago. */
@@ -47,8 +47,8 @@ void sql_scan_begin(struct sql_store *store, const char *queue, bool from_start,
 static int64_t walked(const struct sql_scan *scan, const struct hf_ops *ops,
                       size_t column)
 {
-    return hf_cell_i64(hf_ops_result(ops, scan->reads_after), 0, column) -
-           hf_cell_i64(hf_ops_result(ops, scan->reads_before), 0, column);
+    return hf_out_i64(hf_ops_result(ops, scan->reads_after), 0, column) -
+           hf_out_i64(hf_ops_result(ops, scan->reads_before), 0, column);
 }
 
 static void judge(struct sql_scan_start *start, const struct sql_scan *scan,

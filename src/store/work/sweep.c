@@ -44,7 +44,7 @@ static int decide(struct sweeping *s, const struct hf_batch *seen, struct candid
     if (rc)
         return rc;
     env.policy = &policy;
-    env.busy = !one->proof && hf_holder_busy(one->was.w.holder);
+    env.busy = !one->proof && hf_life_busy(one->was.w.holder);
     return hf_step_sweep(&s->arena, &one->was, one->proof, &env, &one->step, err);
 }
 
@@ -93,7 +93,7 @@ static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candida
     hf_json_opt_str(&json, "waiting_ref", one->was.w.waiting_ref);
     hf_json_put_str(&json, "work_id", one->was.w.work_id);
     hf_json_end(&json);
-    struct hf_new request = {
+    struct hf_work_spec request = {
         .size = sizeof request,
         .source = HF_SOURCE_CONTROL,
         .source_id = one->was.w.work_id,
@@ -120,7 +120,7 @@ static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candida
     if (rc == 0)
         rc = sql_new_id(s->store, env.now, id, err);
     if (rc == 0)
-        rc = hf_new_hash(&request, &who, hash, err);
+        rc = hf_work_spec_hash(&request, &who, hash, err);
     if (rc == 0)
         rc = hf_step_create(&ops->arena, &request, id, &who, &env, row, err);
     if (rc == 0)
@@ -156,7 +156,7 @@ static int write_some(struct sweeping *s, struct candidate *some, size_t n,
                       struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = add_write(s, &ops, &some[i], err);
@@ -183,7 +183,7 @@ static int judge_now(struct sweeping *s, const char *id, const char *holder,
                      struct candidate *one, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     int rc = sql_find(&ops, id, &one->was, err);
     bool may = !one->proof || (one->was.w.owner && hf_same(one->was.w.holder, holder));
     if (rc == 0 && may)
@@ -249,7 +249,7 @@ static int sweep_rows(struct sweeping *s, const struct hf_ops *seen, const char 
 static int sweep_timers(struct sweeping *s, size_t limit, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_CANDIDATES, HF_ANY_COUNT);
     hf_ops_i64(&ops, (int64_t)limit);
     int rc = hf_ops_read(&ops, err);
@@ -265,15 +265,15 @@ static int sweep_timers(struct sweeping *s, size_t limit, struct hf_err *err)
 static int sweep_limits(struct sweeping *s, size_t limit, struct hf_err *err)
 {
     struct hf_ops due, write;
-    hf_ops_init(&due, s->store->sql, s->store->base.alloc);
-    hf_ops_init(&write, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&due, s->store->sql, s->store->handle.alloc);
+    hf_ops_init(&write, s->store->sql, s->store->handle.alloc);
     hf_ops_call(&due, HF_SQL_LIMIT_DUE, HF_ANY_COUNT);
     hf_ops_i64(&due, (int64_t)limit);
     int rc = hf_ops_read(&due, err);
     size_t names = rc == 0 ? hf_ops_result(&due, 0)->out_count : 0;
     for (size_t i = 0; i < names; i++)
-        hf_gates_note_name(
-            &write, hf_cell_text(hf_ops_result(&due, 0), i, HF_COL_LIMIT_DUE_NAME));
+        hf_gates_note_name(&write,
+                           hf_out_text(hf_ops_result(&due, 0), i, HF_COL_LIMIT_DUE_NAME));
     if (rc == 0 && names > 0)
         rc = hf_ops_write(&write, err);
     if (rc == 0)
@@ -288,7 +288,7 @@ static int sweep_dead_holder(struct sweeping *s, const char *holder, const char 
                              size_t limit, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_HELD_BY, HF_ANY_COUNT);
     hf_ops_text(&ops, holder);
     hf_ops_i64(&ops, (int64_t)limit);
@@ -310,7 +310,7 @@ static int sweep_dead_page(struct sweeping *s, const char *after, size_t limit,
                            const char **ret_last, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_HOLDERS, HF_ANY_COUNT);
     hf_ops_i64(&ops, HOLDERS_MAX);
     hf_ops_text(&ops, after);
@@ -319,8 +319,8 @@ static int sweep_dead_page(struct sweeping *s, const char *after, size_t limit,
     const char *holder = NULL;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const char *proof = NULL;
-        holder = hf_cell_text(hf_ops_result(&ops, 0), i, HF_COL_SWEEP_HOLDERS_HOLDER);
-        if (hf_holder_judge(&s->arena, holder, ops.batch.now, &proof) == HF_LIFE_DEAD)
+        holder = hf_out_text(hf_ops_result(&ops, 0), i, HF_COL_SWEEP_HOLDERS_HOLDER);
+        if (hf_life_judge(&s->arena, holder, ops.batch.now, &proof) == HF_LIFE_DEAD)
             rc = sweep_dead_holder(s, holder, proof, limit, err);
     }
     *ret_last = NULL;
@@ -341,17 +341,17 @@ static int sweep_dead(struct sweeping *s, size_t limit, struct hf_err *err)
     return rc;
 }
 
-int sql_holders(struct hf_store *base, hf_each_holder *each, void *user,
+int sql_holders(struct hf_store *handle, hf_each_holder *each, void *user,
                 struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_HOLDERS, HF_ANY_COUNT);
     hf_ops_i64(&ops, HOLDERS_MAX);
     hf_ops_text(&ops, "");
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
-        each(user, hf_cell_text(hf_ops_result(&ops, 0), i, HF_COL_SWEEP_HOLDERS_HOLDER));
+        each(user, hf_out_text(hf_ops_result(&ops, 0), i, HF_COL_SWEEP_HOLDERS_HOLDER));
     hf_ops_fini(&ops);
     return rc;
 }
@@ -362,21 +362,21 @@ static hf_ms sooner(hf_ms a, hf_ms b)
 }
 
 /* By the store's clock, and what that said when it was asked. */
-static int next_due(struct hf_store *base, hf_ms *ret_at, hf_ms *ret_now,
+static int next_due(struct hf_store *handle, hf_ms *ret_at, hf_ms *ret_now,
                     struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_NEXT, 1);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0) {
         hf_ms at = sooner(
-            hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAKE_AT),
-            hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_LIMIT_WAKE_AT));
+            hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAKE_AT),
+            hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_LIMIT_WAKE_AT));
         at = sooner(
-            at, hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAIT_CHECK_AT));
-        hf_ms lease = hf_cell_i64(hf_ops_result(&ops, 0), 0,
-                                  HF_COL_SWEEP_NEXT_LEASE_CHECK_AT);
+            at, hf_out_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAIT_CHECK_AT));
+        hf_ms lease = hf_out_i64(hf_ops_result(&ops, 0), 0,
+                                 HF_COL_SWEEP_NEXT_LEASE_CHECK_AT);
         /* The lease clock runs next to the wall clock: only the distance carries over. */
         hf_ms lease_at = lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0;
         *ret_at = sooner(at, lease_at);
@@ -386,22 +386,22 @@ static int next_due(struct hf_store *base, hf_ms *ret_at, hf_ms *ret_now,
     return rc;
 }
 
-int sql_next_due(struct hf_store *base, hf_ms *ret_at, struct hf_err *err)
+int sql_next_due(struct hf_store *handle, hf_ms *ret_at, struct hf_err *err)
 {
     hf_ms now = 0;
-    int rc = next_due(base, ret_at, &now, err);
+    int rc = next_due(handle, ret_at, &now, err);
     if (rc == 0)
-        *ret_at = sql_by_caller(base, *ret_at, now);
+        *ret_at = sql_by_caller(handle, *ret_at, now);
     return rc;
 }
 
-int sql_sweep(struct hf_store *base, const struct hf_caller *who, size_t limit,
+int sql_sweep(struct hf_store *handle, const struct hf_caller *who, size_t limit,
               struct hf_sweep_report *ret_report, struct hf_err *err)
 {
-    struct sweeping s = { .store = sql_store_of(base), .who = who };
+    struct sweeping s = { .store = sql_store_of(handle), .who = who };
     struct hf_err why = { 0 }; /* a row that has moved on is no failure of the sweep */
     hf_ms now = 0;
-    hf_arena_init(&s.arena, base->alloc);
+    hf_arena_init(&s.arena, handle->alloc);
     int rc = sweep_dead(&s, limit, &why);
     if (rc == 0)
         rc = sweep_timers(&s, limit, &why);
@@ -410,7 +410,7 @@ int sql_sweep(struct hf_store *base, const struct hf_caller *who, size_t limit,
     if (rc == 0)
         rc = sql_waits_sweep(s.store, who, limit, &s.report, &why);
     if (rc == 0)
-        rc = next_due(base, &s.report.next_at, &now, &why);
+        rc = next_due(handle, &s.report.next_at, &now, &why);
     if (rc == 0)
         *ret_report = s.report;
     hf_arena_fini(&s.arena);

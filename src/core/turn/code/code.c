@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -26,7 +26,7 @@ static void put_tail(struct hf_buf *out, const struct hf_code_protocol *code,
         { .id = HF_FILL_ITERATION, .number = done + 1 },
         { .id = HF_FILL_LEFT,
           .number = budget > (int64_t)done ? (uint64_t)budget - done - 1 : 0 },
-        { .id = HF_FILL_OPEN, .text = hf_span_of(tags.open) },
+        { .id = HF_FILL_OPEN, .text = hf_turn_span_of(tags.open) },
         { .id = HF_FILL_SCHEMA, .text = code->schema_text },
     };
     const size_t count = sizeof(fills) / sizeof(fills[0]);
@@ -187,7 +187,7 @@ static int take_apart(struct hf_move *move, struct reply *reply, struct hf_err *
         if (response->parts[i].kind != HF_PART_REASONING)
             continue;
         reply->reasoning_parts++;
-        if (!hf_span_blank(response->parts[i].content))
+        if (!hf_turn_span_blank(response->parts[i].content))
             reply->reasoning_bytes += response->parts[i].content.len;
     }
     int rc = join(move, response, &reply->text, err);
@@ -218,7 +218,7 @@ static bool holds(const struct reply *reply, enum decision decision)
     bool cell = reply->mask.state == HF_MASK_COMPLETE;
     switch (decision) {
     case NATIVE_CALL: return reply->native_call;
-    case EMPTY: return hf_span_blank(reply->text) && reply->reasoning_bytes == 0;
+    case EMPTY: return hf_turn_span_blank(reply->text) && reply->reasoning_bytes == 0;
     case LANGUAGE: return (open || cell) && reply->mask.language != reply->code->language;
     case UNCLOSED_CUT: return open && cut;
     case UNCLOSED: return open;
@@ -248,7 +248,7 @@ static int show(struct hf_move *move, const struct reply *reply, struct hf_err *
     struct hf_emit whole = { .kind = HF_EMIT_LLM_RESPONSE,
                              .text = reply->prose,
                              .code = reply->response->response_id };
-    int rc = reply->response->text_streamed || hf_span_blank(reply->prose)
+    int rc = reply->response->text_streamed || hf_turn_span_blank(reply->prose)
                  ? 0
                  : hf_move_emit(move, &delta, err);
     return rc ? rc : hf_move_emit(move, &whole, err);
@@ -258,7 +258,7 @@ static int show(struct hf_move *move, const struct reply *reply, struct hf_err *
 static struct hf_span trimmed(struct hf_span prose)
 {
     const char *at = prose.at;
-    while (prose.len > 0 && hf_span_blank((struct hf_span){ at + prose.len - 1, 1 }))
+    while (prose.len > 0 && hf_turn_span_blank((struct hf_span){ at + prose.len - 1, 1 }))
         prose.len--;
     return prose;
 }
@@ -279,9 +279,9 @@ static int keep_reasoning(struct hf_move *move, struct hf_kept *kept,
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < response->part_count; i++)
         if (response->parts[i].kind == HF_PART_REASONING)
-            rc = hf_copy(&move->turn->keep, &hf_s_part, HF_COPY_TRUST,
-                         &response->parts[i], &kept->parts[kept->message.part_count++],
-                         err);
+            rc = hf_value_copy(&move->turn->keep, &hf_s_part, HF_COPY_TRUST,
+                               &response->parts[i],
+                               &kept->parts[kept->message.part_count++], err);
     return rc;
 }
 
@@ -338,7 +338,7 @@ static int answer(struct hf_move *move, const struct reply *reply, struct hf_err
         if (response->parts[i].kind == HF_PART_REASONING)
             parts[count++] = response->parts[i];
     parts[count++] = (struct hf_part){ .kind = HF_PART_PROSE, .content = reply->prose };
-    int rc = hf_span_blank(reply->prose)
+    int rc = hf_turn_span_blank(reply->prose)
                  ? 0
                  : hf_move_answer(move, parts, count, response, &outcome.message, err);
     if (rc)
@@ -364,7 +364,8 @@ static int run_cell(struct hf_move *move, const struct reply *reply, struct hf_e
     const char *cursor = hf_join_id(move->arena, "step", step + 1, NULL);
     if (!cursor)
         return hf_fail_plain(err, HF_ENOMEM);
-    struct hf_driver_state driver = { .owner = HF_CODE_ID, .data = hf_span_of(cursor) };
+    struct hf_driver_state driver = { .owner = HF_CODE_ID,
+                                      .data = hf_turn_span_of(cursor) };
     struct hf_exec_start start = { .language = hf_code_language_name(
                                        reply->code->language),
                                    .code = reply->source,
@@ -379,12 +380,12 @@ static struct hf_span keep_text(struct hf_move *move, const struct reply *reply,
     struct hf_code_tags tags;
     hf_code_tags(reply->code->language, &tags);
     const struct hf_fill fills[] = {
-        { .id = HF_FILL_OPEN, .text = hf_span_of(tags.open) },
-        { .id = HF_FILL_CLOSE, .text = hf_span_of(tags.close) },
+        { .id = HF_FILL_OPEN, .text = hf_turn_span_of(tags.open) },
+        { .id = HF_FILL_CLOSE, .text = hf_turn_span_of(tags.close) },
         { .id = HF_FILL_LANGUAGE,
-          .text = hf_span_of(hf_code_language_name(reply->code->language)) },
+          .text = hf_turn_span_of(hf_code_language_name(reply->code->language)) },
         { .id = HF_FILL_OTHER,
-          .text = hf_span_of(hf_code_language_name(reply->mask.language)) },
+          .text = hf_turn_span_of(hf_code_language_name(reply->mask.language)) },
         { .id = HF_FILL_BYTES, .number = reply->source.len },
         { .id = HF_FILL_CELL_BYTES, .number = (uint64_t)HF_MAX_CELL_BYTES },
     };
@@ -442,7 +443,7 @@ static int correct(struct hf_move *move, const struct reply *reply,
                    enum decision decision, struct hf_err *err)
 {
     int rc = append_said(move, reply, false, err);
-    if (rc == 0 && !hf_limit_reached(move->turn, move->next.iteration + 1))
+    if (rc == 0 && !hf_turn_limit_reached(move->turn, move->next.iteration + 1))
         rc = append_fix(move, reply, decision, err);
     return rc ? rc : hf_code_go_on(reply->code, move, true, err);
 }
@@ -487,7 +488,7 @@ int hf_code_go_on(const struct hf_code_protocol *code, struct hf_move *move, boo
                   struct hf_err *err)
 {
     bool spent = false;
-    bool limit = hf_limit_reached(move->turn, move->next.iteration + 1);
+    bool limit = hf_turn_limit_reached(move->turn, move->next.iteration + 1);
     int rc = stalled ? hf_act_stall(move, &spent, err) : hf_act_progress(move, err);
     if (rc == 0)
         rc = hf_act_advance(move, err);

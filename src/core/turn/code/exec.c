@@ -2,7 +2,7 @@
  * decides how the turn goes on. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -18,7 +18,8 @@ static int read_cursor(const struct hf_driver_state *driver, uint64_t *ret_step,
     const size_t before = sizeof(CURSOR) - 1;
     int64_t step = 0;
     const char *text = driver ? driver->data.at : NULL;
-    if (!driver || !hf_span_same(hf_span_of(driver->owner), hf_text_of(HF_CODE_ID)) ||
+    if (!driver ||
+        !hf_turn_span_same(hf_turn_span_of(driver->owner), hf_text_of(HF_CODE_ID)) ||
         driver->data.len <= before || memcmp(text, CURSOR, before) != 0 ||
         hf_parse_i64(text + before, 1, INT64_MAX, "driver", &step, NULL))
         return hf_fail(err, HF_EPROTOCOL, "driver",

@@ -4,7 +4,7 @@
  * the depth of JSON input. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json_get.h"
@@ -37,7 +37,8 @@ enum type { NULL_TYPE, BOOLEAN, INTEGER, NUMBER, STRING, ARRAY, OBJECT, TYPE_COU
 static size_t word_at(const char *const *words, size_t count, const char *word)
 {
     size_t i = 0;
-    while (i < count && !hf_span_same(hf_span_of(words[i]), hf_span_of(word)))
+    while (i < count &&
+           !hf_turn_span_same(hf_turn_span_of(words[i]), hf_turn_span_of(word)))
         i++;
     return i;
 }

@@ -2,7 +2,7 @@
  * into a save. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -22,7 +22,7 @@ struct found {
 static bool is_message(const struct hf_record *record, const char *id)
 {
     return record->kind == HF_RECORD_MESSAGE && record->message &&
-           hf_span_same(hf_span_of(record->message->id), hf_span_of(id));
+           hf_turn_span_same(hf_turn_span_of(record->message->id), hf_turn_span_of(id));
 }
 
 static int find_step(const struct hf_turn *turn, struct hf_arena *arena, int64_t number,
@@ -95,30 +95,30 @@ static struct hf_span piece_of(struct hf_span text, const struct asked *asked)
     return (struct hf_span){ at + start, end - start };
 }
 
-static void put_text(struct hf_json_out *out, struct hf_span text)
+static void put_text(struct hf_turn_json_out *out, struct hf_span text)
 {
     hf_json_strn(&out->json, text.at ? text.at : "", text.len);
 }
 
-static void write_whole(struct hf_json_out *out, const struct found *found)
+static void write_whole(struct hf_turn_json_out *out, const struct found *found)
 {
     const char *language = NULL;
     struct hf_span code = source_of(found->cell, &language);
     hf_json_object(&out->json);
-    hf_json_put_span(out, "code", code);
+    hf_turn_json_put_span(out, "code", code);
     hf_json_key(&out->json, "output");
     hf_json_array(&out->json);
     for (size_t i = 0; i < found->step.output_count; i++)
         put_text(out, found->step.output[i].text);
     hf_json_end(&out->json);
     if (found->step.error.len > 0)
-        hf_json_put_span(out, "error", found->step.error);
+        hf_turn_json_put_span(out, "error", found->step.error);
     if (found->step.final.len > 0)
-        hf_json_put_json(out, "final", found->step.final);
+        hf_turn_json_put_json(out, "final", found->step.final);
     hf_json_end(&out->json);
 }
 
-static int take_text(struct hf_json_out *out, struct hf_buf *text,
+static int take_text(struct hf_turn_json_out *out, struct hf_buf *text,
                      struct hf_bytes *ret_bytes, struct hf_err *err)
 {
     int rc = out->out_of_memory ? HF_ENOMEM : hf_buf_state(text);
@@ -131,7 +131,7 @@ static int take_text(struct hf_json_out *out, struct hf_buf *text,
 }
 
 static int write_value(const struct asked *asked, const struct found *found,
-                       struct hf_json_out *out, struct hf_err *err)
+                       struct hf_turn_json_out *out, struct hf_err *err)
 {
     if (asked->output == 0) {
         write_whole(out, found);
@@ -156,9 +156,9 @@ int hf_code_history(const struct hf_turn *turn, struct hf_span args,
         return rc;
     hf_arena_init(&arena, turn->alloc);
     hf_buf_init(&text, turn->alloc, 2 * (size_t)HF_MAX_TURN_TEXT_BYTES);
-    struct hf_json_out out = { .scratch = &arena };
+    struct hf_turn_json_out out = { .scratch = &arena };
     hf_json_begin(&out.json, &text);
-    rc = hf_json_take(&arena, &s_asked, args, &asked, err);
+    rc = hf_turn_json_take(&arena, &s_asked, args, &asked, err);
     if (rc == 0 &&
         (asked.step < 1 || asked.output < 0 || asked.from < 0 || asked.bytes < 0))
         rc = hf_fail(err, HF_EINVAL, "args",
@@ -179,14 +179,14 @@ int hf_code_history(const struct hf_turn *turn, struct hf_span args,
 /* Saves */
 
 /* A cell, and the step that it became, if it did. */
-static void write_step(struct hf_json_out *out, struct hf_span code, const char *language,
-                       const struct hf_code_step *step)
+static void write_step(struct hf_turn_json_out *out, struct hf_span code,
+                       const char *language, const struct hf_code_step *step)
 {
     hf_json_object(&out->json);
     hf_json_put_str(&out->json, "language", language);
-    hf_json_put_span(out, "code", code);
+    hf_turn_json_put_span(out, "code", code);
     if (step)
-        hf_json_members(out, &hf_s_code_step, step);
+        hf_turn_json_members(out, &hf_s_code_step, step);
     else
         hf_json_put_bool(&out->json, "running", true);
     hf_json_end(&out->json);
@@ -209,7 +209,7 @@ static const struct hf_message *cell_before(const struct hf_image *image, size_t
     return NULL;
 }
 
-static int write_steps(struct hf_json_out *out, const struct hf_image *image,
+static int write_steps(struct hf_turn_json_out *out, const struct hf_image *image,
                        struct hf_err *err)
 {
     const struct hf_turn_body *body = &image->body;
@@ -248,7 +248,7 @@ int hf_code_trajectory(const struct hf_alloc *alloc, struct hf_span save,
         alloc = hf_alloc_system();
     hf_arena_init(&arena, alloc);
     hf_buf_init(&text, alloc, 4 * (size_t)HF_MAX_TURN_SAVE_BYTES);
-    struct hf_json_out out = { .scratch = &arena };
+    struct hf_turn_json_out out = { .scratch = &arena };
     hf_json_begin(&out.json, &text);
     rc = hf_image_read(&frame, &arena, &arena, &arena, &head, &image, err);
     if (rc == 0)

@@ -1,6 +1,6 @@
 /* The stream mask: where the prose of a reply ends and its cell lies, byte by byte.
  *
- * Every line starts in doubt. It is settled as soon as it can be no tag line any more; until
+ * Every line starts in doubt. It leaves doubt as soon as it can be no tag line any more; until
  * then, and while it may still become a cell on one line, none of it is shown. What lies
  * between one "<" and the next is skipped with memchr, which is nearly all of the text. What
  * the mask knows is numbers, so nothing is ever copied and nothing depends on where the chunks
@@ -20,7 +20,7 @@ enum phase {
     AFTER_TAG,   /* a whole tag, blanks after it */
     INLINE,      /* an open tag and more: it may end in a close tag */
     INLINE_TAIL, /* … a close tag, blanks after it */
-    SETTLED,     /* an ordinary line */
+    ORDINARY,    /* an ordinary line */
     PHASES
 };
 
@@ -102,23 +102,23 @@ static uint8_t close_tag_bytes(const struct hf_mask *mask)
     return (uint8_t)(strlen(words[mask->language]) + 3);
 }
 
-static void settle(struct hf_mask *mask)
+static void leave_doubt(struct hf_mask *mask)
 {
-    mask->phase = SETTLED;
+    mask->phase = ORDINARY;
 }
 
 static void read_start(struct hf_mask *mask, char c)
 {
     if (blank(c)) {
         if (++mask->indent > INDENT_MAX)
-            settle(mask);
+            leave_doubt(mask);
     } else if (c == '<') {
         mask->phase = NAME;
         mask->matched = 0;
         mask->candidate = 0;
         mask->name[0] = '\0';
     } else {
-        settle(mask);
+        leave_doubt(mask);
     }
 }
 
@@ -129,14 +129,14 @@ static void read_name(struct hf_mask *mask, char c)
     if (c != '>') {
         narrow(mask, c);
         if (mask->candidate == LANGUAGES)
-            settle(mask);
+            leave_doubt(mask);
         return;
     }
     size_t language = named_language(mask);
     bool in_cell = mask->state == HF_MASK_OPEN;
     if (language == LANGUAGES ||
         (in_cell && (!closing(mask) || language != (size_t)mask->language))) {
-        settle(mask);
+        leave_doubt(mask);
         return;
     }
     mask->phase = AFTER_TAG;
@@ -163,10 +163,10 @@ static void read_after_tag(struct hf_mask *mask, char c)
     if (blank(c))
         return;
     if (mask->state == HF_MASK_OPEN) {
-        settle(mask);
+        leave_doubt(mask);
     } else if (closing(mask)) {
         mask->stray = true;
-        settle(mask);
+        leave_doubt(mask);
     } else {
         mask->phase = INLINE;
         mask->matched = 0;
@@ -229,7 +229,7 @@ static void read_byte(struct hf_mask *mask, char c)
     case AFTER_TAG: read_after_tag(mask, c); break;
     case INLINE: read_inline(mask, c); break;
     case INLINE_TAIL: read_tail(mask, c); break;
-    case SETTLED:
+    case ORDINARY:
     case PHASES: break;
     }
 }
@@ -238,7 +238,7 @@ static void read_byte(struct hf_mask *mask, char c)
 #define SKIP_MIN 32
 
 /* Up to the next "<", or to the end, at once: only the last line of it can still matter. At
- * the start of a line, or in one that is settled. */
+ * the start of a line, or in an ordinary one. */
 static const char *skip(struct hf_mask *mask, const char *at, const char *end)
 {
     const char *stop = memchr(at, '<', (size_t)(end - at));
@@ -264,19 +264,19 @@ bool hf_mask_feed(struct hf_mask *mask, const void *bytes, size_t len)
     const char *at = bytes;
     const char *end = at + len;
     while (at < end && mask->state != HF_MASK_COMPLETE) {
-        if (end - at >= SKIP_MIN && (mask->phase == START || mask->phase == SETTLED)) {
+        if (end - at >= SKIP_MIN && (mask->phase == START || mask->phase == ORDINARY)) {
             at = skip(mask, at, end);
             if (at == end)
                 break;
         }
         if (*at == '\n')
             end_line(mask, mask->fed + 1);
-        else if (mask->phase != SETTLED)
+        else if (mask->phase != ORDINARY)
             read_byte(mask, *at);
         mask->fed++;
         at++;
     }
-    if (mask->state == HF_MASK_PROSE && mask->phase == SETTLED)
+    if (mask->state == HF_MASK_PROSE && mask->phase == ORDINARY)
         mask->visible = mask->fed;
     return mask->state == HF_MASK_COMPLETE;
 }

@@ -1,7 +1,7 @@
 /* Making a code protocol from its options. */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json_get.h"
@@ -20,7 +20,8 @@ static int read_language(const struct json_t *value, struct hf_code_protocol *co
     const char *word = hf_json_as_text(value);
     for (int i = 0; word && i <= HF_CODE_PERL; i++) {
         enum hf_code_language language = (enum hf_code_language)i;
-        if (!hf_span_same(hf_span_of(word), hf_span_of(hf_code_language_name(language))))
+        if (!hf_turn_span_same(hf_turn_span_of(word),
+                               hf_turn_span_of(hf_code_language_name(language))))
             continue;
         code->language = language;
         return 0;
@@ -33,9 +34,9 @@ static int read_finish(const struct json_t *value, struct hf_code_protocol *code
 {
     if (!value)
         return 0;
-    struct hf_span word = hf_span_of(hf_json_as_text(value));
-    code->finish_required = hf_span_same(word, hf_text_of("required"));
-    if (code->finish_required || hf_span_same(word, hf_text_of("optional")))
+    struct hf_span word = hf_turn_span_of(hf_json_as_text(value));
+    code->finish_required = hf_turn_span_same(word, hf_text_of("required"));
+    if (code->finish_required || hf_turn_span_same(word, hf_text_of("optional")))
         return 0;
     return bad(err, "finish", "finish is \"optional\" or \"required\"");
 }

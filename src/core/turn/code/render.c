@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -30,7 +30,7 @@ static struct hf_span last_part(struct hf_span *id)
 /* Of an id "<turn>.<iteration>.<purpose>" the turn, and the purpose. */
 static struct hf_span turn_of(const char *id, struct hf_span *ret_purpose)
 {
-    struct hf_span rest = hf_span_of(id);
+    struct hf_span rest = hf_turn_span_of(id);
     *ret_purpose = last_part(&rest);
     (void)last_part(&rest); /* the iteration */
     return rest;
@@ -41,7 +41,7 @@ static bool is_fix(const struct hf_message *message)
     const struct hf_origin *origin = message->origin;
     return message->role == HF_ROLE_SYSTEM && origin && origin->transient &&
            origin->kind == HF_ORIGIN_PLUGIN &&
-           hf_span_same(hf_span_of(origin->id), hf_text_of(HF_CODE_ID));
+           hf_turn_span_same(hf_turn_span_of(origin->id), hf_text_of(HF_CODE_ID));
 }
 
 /* Seen from the end: the turn whose last step was good, and the cell of a step that is
@@ -58,13 +58,14 @@ static bool hides_message(const struct hf_code_view *view,
     struct hf_span purpose;
     struct hf_span turn = turn_of(message->id, &purpose);
     if (backwards->cell &&
-        hf_span_same(hf_span_of(backwards->cell), hf_span_of(message->id)))
+        hf_turn_span_same(hf_turn_span_of(backwards->cell), hf_turn_span_of(message->id)))
         return true;
-    bool repaired = backwards->repaired.at && hf_span_same(turn, backwards->repaired);
+    bool repaired = backwards->repaired.at &&
+                    hf_turn_span_same(turn, backwards->repaired);
     if (is_fix(message))
-        return repaired || !hf_span_same(turn, hf_span_of(view->turn->turn_id));
+        return repaired || !hf_turn_span_same(turn, hf_turn_span_of(view->turn->turn_id));
     return repaired && message->role == HF_ROLE_ASSISTANT &&
-           hf_span_same(purpose, hf_text_of("prose"));
+           hf_turn_span_same(purpose, hf_text_of("prose"));
 }
 
 static bool hides_step(struct backwards *backwards, const struct hf_code_peek *step)
@@ -75,7 +76,7 @@ static bool hides_step(struct backwards *backwards, const struct hf_code_peek *s
         backwards->repaired = turn;
         return false;
     }
-    bool hidden = backwards->repaired.at && hf_span_same(turn, backwards->repaired);
+    bool hidden = backwards->repaired.at && hf_turn_span_same(turn, backwards->repaired);
     backwards->cell = hidden ? step->cell : NULL;
     return hidden;
 }
@@ -129,7 +130,7 @@ static int view_record(struct hf_code_view *view, struct looks *looks, uint64_t 
 
 int hf_code_view(struct hf_code_view *view, struct hf_err *err)
 {
-    struct looks looks = { .later.repaired = hf_span_of(view->turn->turn_id) };
+    struct looks looks = { .later.repaired = hf_turn_span_of(view->turn->turn_id) };
     int rc = 0;
     view->stable = view->count;
     for (uint64_t i = view->count; i > 0 && rc == 0; i--) {

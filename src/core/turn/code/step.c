@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -63,7 +63,7 @@ bool hf_code_step_good(const struct hf_code_step *step)
 bool hf_record_is_step(const struct hf_record *record)
 {
     return record->kind == HF_RECORD_EVENT && record->name &&
-           hf_span_same(hf_span_of(record->name), hf_text_of(HF_CODE_STEP));
+           hf_turn_span_same(hf_turn_span_of(record->name), hf_text_of(HF_CODE_STEP));
 }
 
 int hf_code_read_step(struct hf_arena *arena, const struct hf_record *record,
@@ -74,7 +74,7 @@ int hf_code_read_step(struct hf_arena *arena, const struct hf_record *record,
         return 0;
     struct hf_err why = { 0 };
     *ret_step = (struct hf_code_step){ 0 };
-    int rc = hf_json_take(arena, &hf_s_code_step, record->data, ret_step, &why);
+    int rc = hf_turn_json_take(arena, &hf_s_code_step, record->data, ret_step, &why);
     if (rc && rc != HF_ENOMEM)
         rc = hf_fail(err, HF_EBASE, "base", "a step cannot be read: %s", why.message);
     return rc == HF_ENOMEM ? hf_fail_plain(err, rc) : rc;
@@ -111,7 +111,7 @@ int hf_code_peek_step(struct hf_arena *arena, const struct hf_record *record,
         if (hf_walk_is(key, "before"))
             before = raw;
         if (after)
-            ret_peek->changed = !hf_span_same(before, raw);
+            ret_peek->changed = !hf_turn_span_same(before, raw);
         if (hf_walk_is(key, "variables"))
             ret_peek->variables = raw;
         if (cell)
@@ -182,11 +182,11 @@ int hf_code_event(struct hf_move *move, const char *name, const struct hf_schema
                   const void *from, struct hf_err *err)
 {
     struct hf_buf text;
-    struct hf_json_out out = { .scratch = move->arena };
+    struct hf_turn_json_out out = { .scratch = move->arena };
     hf_buf_init(&text, move->turn->alloc, (size_t)HF_MAX_TURN_TEXT_BYTES);
     hf_json_begin(&out.json, &text);
     hf_json_object(&out.json);
-    hf_json_members(&out, schema, from);
+    hf_turn_json_members(&out, schema, from);
     hf_json_end(&out.json);
     int rc = out.out_of_memory ? HF_ENOMEM : hf_buf_state(&text);
     if (rc)

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json_get.h"
@@ -53,7 +53,7 @@ static void put_members(struct hf_buf *out, const struct json_t *schema, int dep
     while (hf_json_next(properties, &at, &key, &member)) {
         hf_buf_text(out, gap);
         gap = ", ";
-        if (hf_is_word(key, strlen(key))) {
+        if (hf_text_is_word(key, strlen(key))) {
             hf_buf_text(out, key);
         } else {
             hf_buf_char(out, '[');
@@ -88,17 +88,17 @@ static const char *word_of(const struct json_t *schema)
 static void put_type(struct hf_buf *out, const struct json_t *schema, int depth)
 {
     const struct json_t *values = hf_json_member(schema, "enum");
-    struct hf_span word = hf_span_of(word_of(schema));
+    struct hf_span word = hf_turn_span_of(word_of(schema));
     if (hf_json_items(values) > 0) {
         put_choices(out, values);
     } else if (depth < DEPTH_MAX && hf_json_member(schema, "properties")) {
         put_members(out, schema, depth);
-    } else if (depth < DEPTH_MAX && hf_span_same(word, hf_text_of("array"))) {
+    } else if (depth < DEPTH_MAX && hf_turn_span_same(word, hf_text_of("array"))) {
         hf_buf_char(out, '{');
         put_type(out, hf_json_member(schema, "items"), depth + 1);
         hf_buf_text(out, ", ...}");
-    } else if (hf_span_same(word, hf_text_of("object")) ||
-               hf_span_same(word, hf_text_of("array"))) {
+    } else if (hf_turn_span_same(word, hf_text_of("object")) ||
+               hf_turn_span_same(word, hf_text_of("array"))) {
         hf_buf_text(out, "table");
     } else {
         hf_buf_bytes(out, word.at, word.len);
@@ -147,9 +147,9 @@ static void put_section(struct hf_buf *out, const struct hf_code_protocol *code,
     hf_code_tags(code->language, &tags);
     const struct hf_fill fills[] = {
         { .id = HF_FILL_LANGUAGE,
-          .text = hf_span_of(hf_code_language_name(code->language)) },
-        { .id = HF_FILL_OPEN, .text = hf_span_of(tags.open) },
-        { .id = HF_FILL_CLOSE, .text = hf_span_of(tags.close) },
+          .text = hf_turn_span_of(hf_code_language_name(code->language)) },
+        { .id = HF_FILL_OPEN, .text = hf_turn_span_of(tags.open) },
+        { .id = HF_FILL_CLOSE, .text = hf_turn_span_of(tags.close) },
         { .id = HF_FILL_CELL_BYTES, .number = (uint64_t)HF_MAX_CELL_BYTES },
         { .id = HF_FILL_SHOWN_BYTES, .number = (uint64_t)HF_MAX_CELL_SHOWN_BYTES },
     };

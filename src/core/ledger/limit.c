@@ -1,9 +1,9 @@
-/* See quota.h. */
-#include "core/ledger/quota.h"
+/* See limit.h. */
+#include "core/ledger/limit.h"
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -12,7 +12,7 @@
 
 #define NAME_MAX_BYTES 512
 
-int hf_quota_full_name(struct hf_arena *arena, const char *prefix, const char *key,
+int hf_limit_full_name(struct hf_arena *arena, const char *prefix, const char *key,
                        const char *tenant, const char **ret_name, struct hf_err *err)
 {
     struct hf_buf name;
@@ -20,14 +20,14 @@ int hf_quota_full_name(struct hf_arena *arena, const char *prefix, const char *k
     hf_buf_text(&name, prefix);
     hf_buf_text(&name, key);
     if (tenant && *tenant) {
-        hf_buf_char(&name, HF_QUOTA_TENANT);
+        hf_buf_char(&name, HF_LIMIT_TENANT);
         hf_buf_text(&name, tenant);
     }
     *ret_name = hf_buf_keep(&name, arena);
     return *ret_name ? 0 : hf_fail_plain(err, HF_ENOMEM);
 }
 
-int hf_quota_name_of(struct hf_arena *arena, const char *given, const char *tenant,
+int hf_limit_name_of(struct hf_arena *arena, const char *given, const char *tenant,
                      const char **ret_name, struct hf_err *err)
 {
     static const char *const prefixes[] = { "key:", "rate:", "kind:" };
@@ -38,7 +38,7 @@ int hf_quota_name_of(struct hf_arena *arena, const char *given, const char *tena
         int rc = hf_check_key(key, (size_t)HF_MAX_KEY_BYTES, "name", err);
         if (rc)
             return rc;
-        return hf_quota_full_name(arena, prefixes[i], key, i < 2 ? tenant : NULL,
+        return hf_limit_full_name(arena, prefixes[i], key, i < 2 ? tenant : NULL,
                                   ret_name, err);
     }
     return hf_fail(err, HF_EINVAL, "name",
@@ -53,7 +53,7 @@ static int check_count(int64_t value, const char *field, struct hf_err *err)
     return 0;
 }
 
-int hf_quota_check(const struct hf_quota *limit, struct hf_err *err)
+int hf_limit_check(const struct hf_limit *limit, struct hf_err *err)
 {
     int rc = hf_sized_check(limit->size, sizeof(*limit), sizeof(*limit), err);
     if (rc == 0)

@@ -1,15 +1,15 @@
-/* See given.h. */
-#include "store/api/given.h"
+/* See request.h. */
+#include "store/api/request.h"
 
 #include <string.h>
 
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/json_get.h"
 
-int hf_given_json(struct hf_arena *arena, const char **json, const char *field,
-                  struct hf_err *err)
+int hf_api_json(struct hf_arena *arena, const char **json, const char *field,
+                struct hf_err *err)
 {
     if (!*json)
         return 0;
@@ -29,7 +29,7 @@ int hf_given_json(struct hf_arena *arena, const char **json, const char *field,
     return 0;
 }
 
-int hf_given_labels(const char *labels, struct hf_err *err)
+int hf_api_labels(const char *labels, struct hf_err *err)
 {
     struct json_t *value = NULL;
     const struct json_t *one;

@@ -1,5 +1,5 @@
 /* Processes: registering one, next to its unit. */
-#include <holdfast/limits.h>
+#include <holdfast/bounds.h>
 
 #include "base/err.h"
 #include "base/ident.h"
@@ -51,7 +51,7 @@ int sql_facts_fill(struct hf_arena *arena, struct sql_facts *facts, struct hf_er
 struct registration {
     struct sql_store *store;
     const struct hf_caller *who;
-    const struct hf_process_new *request;
+    const struct hf_process_spec *request;
     struct sql_facts facts;
 };
 
@@ -74,7 +74,7 @@ static int hash_facts(const struct registration *e, uint8_t ret_hash[HF_DIGEST_B
 
 static int fill_facts(struct registration *e, struct hf_arena *arena, struct hf_err *err)
 {
-    const struct hf_process_new *request = e->request;
+    const struct hf_process_spec *request = e->request;
     e->facts = (struct sql_facts){
         .process = { .identity_kind = request->identity_kind,
                      .identity_label = request->identity_label,
@@ -97,25 +97,25 @@ static int fill_facts(struct registration *e, struct hf_arena *arena, struct hf_
     return sql_facts_fill(arena, &e->facts, err);
 }
 
-int sql_process_register(struct hf_store *base, const struct hf_caller *who,
-                         const struct hf_process_new *request, struct hf_answer *answer,
+int sql_process_register(struct hf_store *handle, const struct hf_caller *who,
+                         const struct hf_process_spec *request, struct hf_answer *answer,
                          struct hf_err *err)
 {
-    struct registration e = { .store = sql_store_of(base),
+    struct registration e = { .store = sql_store_of(handle),
                               .who = who,
                               .request = request };
     struct hf_arena arena;
     uint8_t hash[HF_DIGEST_BYTES];
     struct sql_beside beside = { .add = add_facts, .user = &e, .hash = hash };
-    struct hf_new work = *request->work;
+    struct hf_work_spec work = *request->work;
     if (!work.kind)
         work.kind = KIND;
-    hf_arena_init(&arena, base->alloc);
+    hf_arena_init(&arena, handle->alloc);
     int rc = fill_facts(&e, &arena, err);
     if (rc == 0 && hash_facts(&e, hash))
         rc = hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0)
-        rc = sql_create_with(base, who, &work, &beside, answer, err);
+        rc = sql_create_with(handle, who, &work, &beside, answer, err);
     hf_arena_fini(&arena);
     return rc;
 }

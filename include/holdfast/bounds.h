@@ -1,6 +1,7 @@
-/* Every limit, in one place, readable at run time (`holdfast limits`). */
-#ifndef HOLDFAST_LIMITS_H
-#define HOLDFAST_LIMITS_H
+/* Every bound of an input, in one place, readable at run time (`holdfast bounds`). What an operator
+ * sets for units of a key is a limit (`holdfast limit`, work.h). */
+#ifndef HOLDFAST_BOUNDS_H
+#define HOLDFAST_BOUNDS_H
 
 #include <holdfast/types.h>
 
@@ -9,7 +10,7 @@ extern "C" {
 #endif
 
 /* name, name shown to people, value, unit, what it bounds */
-#define HF_LIMITS(X)                                                                     \
+#define HF_BOUNDS(X)                                                                     \
     X(KEY_BYTES, key_bytes, 191, "bytes",                                                \
       "ids, keys, kinds, queues, lanes, references, owners")                             \
     X(REASON_BYTES, reason_bytes, 1024, "bytes", "reasons")                              \
@@ -94,24 +95,24 @@ extern "C" {
     X(MODEL_STOPS, model_stops, 16, "items", "texts at which a model is to stop")        \
     X(CONFIG_BYTES, config_bytes, 262144, "bytes", "a configuration file")
 
-#define X(name, lower, value, unit, what) HF_LIMIT_##name,
-enum hf_limit { HF_LIMITS(X) HF_LIMIT_COUNT };
+#define X(name, lower, value, unit, what) HF_BOUND_##name,
+enum hf_bound { HF_BOUNDS(X) HF_BOUND_COUNT };
 #undef X
 
-/* Each limit as a constant: HF_MAX_KEY_BYTES and so on. */
+/* Each bound as a constant: HF_MAX_KEY_BYTES and so on. */
 #define X(name, lower, value, unit, what) static const int64_t HF_MAX_##name = (value);
-HF_LIMITS(X)
+HF_BOUNDS(X)
 #undef X
 
-struct hf_limit_info {
+struct hf_bound_info {
     const char *name; /* lower case */
     int64_t value;
     const char *unit;
     const char *what;
 };
 
-/* The i-th limit, or NULL past the last. The record is static. */
-HF_API const struct hf_limit_info *hf_limit_at(size_t i);
+/* The i-th bound, or NULL past the last. The record is static. */
+HF_API const struct hf_bound_info *hf_bound_at(size_t i);
 
 #ifdef __cplusplus
 }
