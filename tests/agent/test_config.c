@@ -314,7 +314,8 @@ static void what_is_wrong_with_a_table_is_named(void **state)
            "[provider.main]");
     refuse(MAIN SMALL "temperature = 'CANARY'", "temperature");
     refuse(MAIN SMALL "stop = []", "stop");
-    refuse(MAIN SMALL "max_output_tokens = 101", "max_output_tokens is above the model's output_tokens");
+    refuse(MAIN SMALL "max_output_tokens = 101",
+           "max_output_tokens is above the model's output_tokens");
     refuse(MAIN "[model.a]\nprovider = 'main'\ncontext_tokens = 10\noutput_tokens = 10",
            "below the window");
 }
