@@ -170,15 +170,13 @@ static int check_refs(const char *const *refs, size_t count, const char *field,
     int rc = hf_sized_array(refs, count, field, err);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         rc = hf_check_key(refs[i], KEY_MAX, field, err);
-        if (rc)
-            return rc;
-        const char *digits = past(refs[i], "sha256:");
+        const char *digits = rc == 0 ? past(refs[i], "sha256:") : NULL;
         if (digits && !is_sha256(digits))
-            return hf_fail(err, HF_EINVAL, field,
-                           "%s: sha256: must be followed by 64 lower-case hex digits",
-                           field);
+            rc = hf_fail(err, HF_EINVAL, field,
+                         "%s: sha256: must be followed by 64 lower-case hex digits",
+                         field);
     }
-    return 0;
+    return rc;
 }
 
 static int check_close_out(const struct hf_change *change, struct hf_err *err)
