@@ -317,7 +317,7 @@ static void what_is_wrong_with_a_table_is_named(void **state)
     refuse(MAIN SMALL "max_output_tokens = 101",
            "max_output_tokens is above the model's output_tokens");
     refuse(MAIN "[model.a]\nprovider = 'main'\ncontext_tokens = 10\noutput_tokens = 10",
-           "below the window");
+           "output_tokens must be above 0 and below context_tokens");
 }
 
 static void a_file_over_the_limit_is_refused(void **state)
