@@ -1,6 +1,8 @@
 /* Effects of processes and operations: the lines of durable-state.md 3.9 about leases, replay and
  * scopes. */
 
+#include <string.h>
+
 #include "conform/process_kit.h"
 
 #define TERM SEC(30)
@@ -87,8 +89,9 @@ test_case(d39_a_recorded_outcome_replays_and_is_settled_once)
 test_case(d39_a_key_with_another_envelope_is_a_mismatch)
 {
     (void)begin();
-    (void)begin(.envelope = "{\"to\":\"bert\",\"what\":{\"price\":1}}");
+    (void)begin(.envelope = "{\"to\":\"anna\",\"what\":{\"price\":2}}");
     CODE(HF_EEFFECT, t->code);
+    TRUE(strstr(t->err.message, "/what/price"));
     EQ(HF_DECISION_ABSENT, begin(.of.scope_id = "other").decision);
     EQ(HF_DECISION_ABSENT, begin(.of.scope = HF_SCOPE_PROCESS).decision);
     EQ(HF_DECISION_ABSENT, begin(.of.key = "2").decision);

@@ -83,7 +83,9 @@ static int m_begin_effect(struct hf_store *store, const struct hf_caller *who,
         return 0;
     }
     if (!m_same(one->envelope, request->envelope))
-        return hf_fail(err, HF_EEFFECT, "effect", "another effect");
+        return hf_effect_mismatch(
+            request->of.key, (struct hf_span){ one->envelope, strlen(one->envelope) },
+            (struct hf_span){ request->envelope, strlen(request->envelope) }, err);
     if (one->status != HF_ENTRY_STARTED) {
         answer->decision = HF_DECISION_REPLAY;
         answer->status = one->status;
