@@ -107,7 +107,7 @@ static void judge(const char *engine, const int64_t few[READINGS],
         /* The trees have some levels more, and a window has at most 20,000 rows. */
         bool holds = reading->bounded ? many[i] < 130000
                                       : many[i] * 10 <= few[i] * 13 + 60;
-        print_message("%-7s %-28s %8lld pages, %8lld next to %d that ended: %.2f%s\n",
+        print_message("# %-7s %-28s %8lld pages, %8lld next to %d that ended: %.2f%s\n",
                       engine, reading->label, (long long)few[i], (long long)many[i],
                       ended, ratio, holds ? "" : "  TOO MANY");
         good = good && holds;
