@@ -153,7 +153,8 @@ HF_API HF_MUST_USE int hf_agent_serve(struct hf_agent *const *agents, size_t cou
 
 /* Cancels the turn of the input that this agent's run is about: at once if it is driven here,
  * otherwise by hf_session_cancel_turn, which is repeated until the store has taken it. The run
- * returns when the turn has ended. false: the agent is in no run, or was stopped. */
+ * returns when the turn has ended. A run that is stopped before that returns the store's error if
+ * the cancel could not be recorded. false: the agent is in no run, or was stopped. */
 HF_API bool hf_agent_cancel(struct hf_agent *agent);
 
 /* The run or serve that the agent is in returns soon: what runs may end within grace_ms, and is

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -106,6 +107,15 @@ class Asking(Case):
         while not what():
             self.assertLess(time.monotonic(), end)
             threading.Event().wait(0.02)
+
+    def slow_turn(self):
+        """A turn of a worker whose tool has acted and has not returned."""
+        worker = self.worker()
+        self.ok("session", "create", "s", "--agent", "payer")
+        self.ok("session", "send", "s", "use slow {}")
+        worker.heard("tool_started")
+        self.until(lambda: self.lines("slow") == ["acted"])
+        return worker
 
     def waits(self):
         return self.ok("wait", "list")["items"]
@@ -317,14 +327,6 @@ class Screens(Asking):
 class Elsewhere(Asking):
     """The turn is another worker's."""
 
-    def slow_turn(self):
-        worker = self.worker()
-        self.ok("session", "create", "s", "--agent", "payer")
-        self.ok("session", "send", "s", "use slow {}")
-        worker.heard("tool_started")
-        self.until(lambda: self.lines("slow") == ["acted"])
-        return worker
-
     def test_ctrl_c_cancels_a_turn_that_another_worker_drives(self):
         worker = self.slow_turn()
         terminal = self.open("s")
@@ -340,13 +342,23 @@ class Elsewhere(Asking):
         worker = self.slow_turn()
         terminal = self.open("s")
         terminal.until("use slow")
-        worker.process.send_signal(signal.SIGSTOP)  # it cannot hear of the first
+        self.stop_between_writes(worker)  # it cannot hear of the first
         terminal.key("C-c")
         terminal.until("Ctrl-C again leaves at once")
         terminal.key("C-c")
         self.assertEqual(terminal.ended(), 0)
         worker.process.send_signal(signal.SIGCONT)
         self.assertIn("cancelled", worker.heard("turn_ended")["message"])
+
+    def stop_between_writes(self, worker):
+        """A worker that was stopped in the middle of a write would keep all others from writing."""
+        while True:
+            worker.process.send_signal(signal.SIGSTOP)
+            probe = self.run_raw("work", "create", "--source", "manual", "--source-id", "probe")
+            if probe.returncode == 0:
+                return
+            self.assertEqual(probe.returncode, 6, probe.stderr)
+            worker.process.send_signal(signal.SIGCONT)
 
     def test_a_question_of_another_workers_turn_is_asked_here(self):
         worker = self.worker()
@@ -358,6 +370,24 @@ class Elsewhere(Asking):
         terminal.send("y")
         terminal.prompt("! pay: approved", "The tools said:")
         self.assertEqual(self.lines("paid"), ['{"amount":250}'])
+
+
+class Locked(Asking):
+    """Another process writes to the SQLite file for longer than a command waits."""
+
+    def test_a_cancel_that_cannot_be_recorded_is_said(self):
+        self.slow_turn()
+        terminal = self.open("s")
+        terminal.until("use slow")
+        writer = sqlite3.connect(self.db, isolation_level=None)
+        writer.execute("BEGIN IMMEDIATE")
+        terminal.key("C-c")
+        terminal.until("Ctrl-C again leaves at once")
+        terminal.key("C-c")
+        self.assertEqual(terminal.ended(), 6)
+        writer.execute("ROLLBACK")
+        writer.close()
+        terminal.until("the turn goes on, its cancel could not be recorded: ")
 
 
 class Pipes(Asking):

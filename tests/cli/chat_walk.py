@@ -140,9 +140,12 @@ class Walk(Case):
         while not what():
             self.assertLess(time.monotonic(), end)
 
-    def kill(self, terminal):
+    def kill(self, terminal, opened=False):
+        """opened: the tool that waits for the file may end, but not before the chat has died."""
         os.kill(terminal.pid(), signal.SIGKILL)
         self.assertEqual(terminal.ended(), 137)
+        if opened:
+            self.file("open", "")
         terminal.start(self.folder, self.command)
 
     def walk(self, engine):
@@ -156,8 +159,7 @@ class Walk(Case):
         # killed in the middle of a tool
         terminal.send('use slow {"n":3}')
         self.wait(lambda: len(self.lines("starts")) == 3)
-        self.file("open", "")
-        self.kill(terminal)
+        self.kill(terminal, opened=True)
         screen = terminal.prompt('✓ slow {"n":3} → noted 3', "The tools said: noted 3")
         self.assertEqual(screen.count('› use slow {"n":3}'), 1, screen)
         # killed in the middle of a stream
@@ -187,8 +189,8 @@ class Walk(Case):
         # killed in the middle of a tool
         sender = self.send(said[1], workers)
         self.wait(lambda: len(self.lines("starts")) == 3)
-        self.file("open", "")
         self.kill_holder(workers)
+        self.file("open", "")
         self.assertIn("The tools said: noted 3", sender.communicate(timeout=SECONDS)[0])
         # killed in the middle of a stream
         before = len(self.server.requests())

@@ -380,13 +380,15 @@ static void every_allocation_of_sqlite_may_fail_once(void **state)
     lite_calls = 0;
     int64_t parts;
     scenario_part(&fork_first, &parts);
-    fork_every = stride(499) * parts;
+    int64_t every = stride(499) * parts;
+    fork_every = every;
     fresh(0);
     finish(false);
     fork_every = 0;
     print_message("# %lld of %lld allocations of SQLite's\n", (long long)forks,
                   (long long)lite_calls_played);
-    assert_true(forks > 50);
+    assert_true(lite_calls_played > 50000);
+    assert_true((forks + 1) * every > lite_calls_played);
     assert_int_equal(bad_forks, 0);
     assert_true(count_memory(false));
 }

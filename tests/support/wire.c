@@ -30,6 +30,9 @@ struct pair {
     bool used;
     bool held;
     struct flow flows[2]; /* of the client, of the server */
+    uint32_t open;        /* exchanges that the server has not ended */
+    uint32_t open_before; /* of these, the ones that were open when the proxy was armed */
+    uint32_t armed;       /* the number of that arming */
 };
 
 struct wire_proxy {
@@ -42,6 +45,7 @@ struct wire_proxy {
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t acts;
     bool armed;
+    uint32_t armed_times;
     uint32_t seen;
     uint32_t act_at;
     enum wire_act act;
@@ -106,10 +110,9 @@ static void accept_one(struct wire_proxy *proxy)
         return;
     }
     struct pair *pair = &proxy->pairs[i];
-    *pair = (struct pair){ true,
-                           false,
-                           { { client, server, false, malloc(BUFFER), 0 },
-                             { server, client, true, malloc(BUFFER), 0 } } };
+    *pair = (struct pair){ .used = true,
+                           .flows = { { client, server, false, malloc(BUFFER), 0 },
+                                      { server, client, true, malloc(BUFFER), 0 } } };
     must(pair->flows[0].bytes && pair->flows[1].bytes, "memory");
     (void)pthread_mutex_lock(&proxy->lock);
     proxy->open_pairs++;
@@ -157,14 +160,31 @@ static bool send_all(int to, const unsigned char *bytes, size_t len)
     return true;
 }
 
-static bool counts(enum wire_way armed, bool to_client, const struct flow *flow)
+/* Exchanges that were open when the proxy was armed do not count: a ring may be behind a commit
+ * that was answered before. */
+static bool counts(enum wire_way armed, bool to_client, const struct pair *pair)
 {
+    const struct flow *flow = &pair->flows[to_client];
     if (armed == WIRE_BOTH)
         return true;
     return to_client ? armed == WIRE_TO_CLIENT ||
                            (armed == WIRE_READY && flow->bytes[0] == 'Z' &&
-                            flow->bytes[5] == 'I')
+                            flow->bytes[5] == 'I' && pair->open_before == 0)
                      : armed == WIRE_TO_SERVER;
+}
+
+/* Counts the exchanges of a connection: from the client's start, Sync or Query until the server
+ * is ready. */
+static void follow(struct pair *pair, bool to_client)
+{
+    const struct flow *flow = &pair->flows[to_client];
+    char type = (char)flow->bytes[0];
+    if (!to_client)
+        pair->open += !flow->typed || type == 'S' || type == 'Q';
+    else if (type == 'Z') {
+        pair->open -= pair->open > 0;
+        pair->open_before -= pair->open_before > 0;
+    }
 }
 
 static void kill_victim(struct wire_proxy *proxy)
@@ -176,11 +196,15 @@ static void kill_victim(struct wire_proxy *proxy)
 }
 
 /* Whether this message is the one. */
-static bool is_it(struct wire_proxy *proxy, bool to_client, const struct flow *flow,
+static bool is_it(struct wire_proxy *proxy, struct pair *pair, bool to_client,
                   enum wire_act *ret_act)
 {
     (void)pthread_mutex_lock(&proxy->lock);
-    bool now = proxy->armed && counts(proxy->way, to_client, flow) &&
+    if (pair->armed != proxy->armed_times) {
+        pair->armed = proxy->armed_times;
+        pair->open_before = pair->open;
+    }
+    bool now = proxy->armed && counts(proxy->way, to_client, pair) &&
                ++proxy->seen == proxy->act_at;
     *ret_act = proxy->act;
     if (now) {
@@ -197,7 +221,7 @@ static bool pass_whole(struct wire_proxy *proxy, struct pair *pair, int f)
     struct flow *flow = &pair->flows[f];
     for (size_t len; (len = whole(flow)) > 0;) {
         enum wire_act act = WIRE_BEFORE;
-        bool now = is_it(proxy, f == 1, flow, &act);
+        bool now = is_it(proxy, pair, f == 1, &act);
         pair->held = now && act == WIRE_HOLD;
         if (pair->held)
             return true;
@@ -207,6 +231,7 @@ static bool pass_whole(struct wire_proxy *proxy, struct pair *pair, int f)
             kill_victim(proxy);
             return false;
         }
+        follow(pair, f == 1);
         flow->typed = true;
         flow->len -= len;
         memmove(flow->bytes, flow->bytes + len, flow->len);
@@ -335,6 +360,7 @@ void wire_proxy_arm(struct wire_proxy *proxy, uint32_t n, enum wire_act act,
 {
     (void)pthread_mutex_lock(&proxy->lock);
     proxy->armed = true;
+    proxy->armed_times++;
     proxy->seen = 0;
     proxy->act_at = n;
     proxy->act = act;

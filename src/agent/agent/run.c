@@ -138,18 +138,17 @@ static int turn_to_cancel(struct run *run, struct hf_arena *arena, const char **
 }
 
 /* Asks the store to cancel the turn; whichever worker drives it hears of that. */
-static int cancel_elsewhere(struct run *run)
+static int cancel_elsewhere(struct run *run, struct hf_err *err)
 {
-    struct hf_err err = { 0 }; /* the caller tries again */
     struct hf_session_cancel request = { .size = sizeof(request),
                                          .session_id = run->session_id };
     enum hf_session_turn_cancel answer = HF_TURN_CANCEL_COUNT;
     struct hf_arena arena;
     hf_arena_init_small(&arena, run->arena.alloc, 256, 256);
-    int rc = turn_to_cancel(run, &arena, &request.turn_id, &err);
+    int rc = turn_to_cancel(run, &arena, &request.turn_id, err);
     if (rc == 0 && request.turn_id)
         rc = hf_session_cancel_turn(run->agent->config.store, NULL, &request, &answer,
-                                    &err);
+                                    err);
     hf_arena_fini(&arena);
     return rc;
 }
@@ -159,8 +158,9 @@ static int cancel_elsewhere(struct run *run)
 static void look(void *user)
 {
     struct run *run = user;
+    struct hf_err ignored = { 0 }; /* the next look asks again */
     if (run->look_cancels)
-        run->look_cancelled = cancel_elsewhere(run) == 0;
+        run->look_cancelled = cancel_elsewhere(run, &ignored) == 0;
     struct hf_store *store = run->agent->config.store;
     struct hf_answer *unit = NULL;
     struct hf_session_answer *head = NULL;
@@ -249,6 +249,18 @@ static void on_heard(void *user, const struct hf_worker_event *event)
         end_run(run);
 }
 
+/* The run was left before its end: a cancel that was asked for must be recorded, since this process
+ * cannot ask again. */
+static int leave_cancelled(struct run *run, struct hf_err *err)
+{
+    struct hf_err why = { 0 };
+    int rc = cancel_elsewhere(run, &why);
+    if (rc)
+        hf_fail(err, rc, NULL, "the turn goes on, its cancel could not be recorded: %s",
+                why.message);
+    return rc;
+}
+
 static int drive(struct run *run, struct hf_err *err)
 {
     struct hf_worker_config config = { .session_id = run->session_id, .turns = 1 };
@@ -263,9 +275,11 @@ static int drive(struct run *run, struct hf_err *err)
     while (run->looking)
         (void)hf_loop_step(run->agent->config.loop, -1);
     hf_timer_stop(run->agent->config.loop, &run->timer);
-    if (run->cancel_asked && !run->ended)
-        (void)cancel_elsewhere(
-            run); /* left before its end: it is cancelled all the same */
+    if (run->cancel_asked && !run->ended) {
+        rc = leave_cancelled(run, err);
+        if (rc)
+            return rc;
+    }
     if (run->looked_code && hf_err_class(run->looked_code) == HF_CLASS_TERMINAL) {
         if (err)
             *err = run->looked_err;
