@@ -344,12 +344,14 @@ static int retry_or_finish(struct hf_drive *drive, struct drive_call *call,
     return rc;
 }
 
-/* A call that did not end by itself. */
+/* A call that did not end by itself. It may have happened, and a retry has another key, under
+ * which the service behind a keyed tool would do it once more. */
 static int finish_cut(struct hf_drive *drive, struct drive_call *call, bool timed_out)
 {
+    bool safe = call->recovery == HF_RECOVERY_SAFE;
     struct hf_failure late = { .class_ = HF_FAILURE_TIMEOUT,
                                .source = HF_FROM_RUNTIME,
-                               .retry = HF_RETRY_SAFE,
+                               .retry = safe ? HF_RETRY_SAFE : HF_RETRY_NEVER,
                                .code = "timeout",
                                .message = span_of("the tool did not end in its time") };
     struct hf_tool_result result = { .outcome = HF_TOOL_FAILURE, .failure = &late };
