@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "store/api/call.h"
+#include "store/api/page.h"
 #include "store/trigger/trigger.h"
 
 #define LIST_DEFAULT 100
@@ -126,17 +127,40 @@ static int check_filter(struct hf_trigger_filter *filter, struct hf_err *err)
     return rc;
 }
 
+/* The answer's cursor, with its mark. */
+static int mark_next(struct hf_subscriptions *found, const struct api_page *page,
+                     struct hf_arena *arena)
+{
+    const char *next = NULL;
+    int rc = api_page_next(page, arena, hf_subscriptions_next(found), &next);
+    return rc || !next ? rc : hf_subscriptions_set_next(found, next);
+}
+
 int hf_trigger_list(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_trigger_filter *wanted,
                     struct hf_subscriptions **ret_subscriptions, struct hf_err *err)
 {
     struct hf_trigger_filter filter;
+    struct hf_arena arena;
     struct api_call call = begin(store, given);
     API_COPY(call, wanted, &filter);
     API_STEP(call, check_filter(&filter, &call.why));
+    struct api_page page = { .what = "triggers" };
+    if (call.rc == 0) {
+        page.newest = filter.newest;
+        api_page_text(&page, call.who.tenant);
+        api_page_text(&page, filter.owner_scope);
+        api_page_text(&page, filter.source_type);
+        api_page_text(&page, filter.source_key);
+        api_page_text(&page, filter.state);
+    }
+    API_STEP(call, api_page_open(&page, filter.after, &filter.after, &call.why));
     struct hf_subscriptions *found = room_for(&call, store, call.rc ? 0 : filter.limit);
     API_STEP(call,
              store->methods->triggers->list(store, &call.who, &filter, found, &call.why));
+    hf_arena_init(&arena, store->alloc);
+    API_STEP(call, mark_next(found, &page, &arena));
+    hf_arena_fini(&arena);
     return end(&call, found, ret_subscriptions, err);
 }
 
