@@ -104,7 +104,7 @@ static int try_update(struct schedule_call *call, const void *request,
         schedule_write(&call->write, &row);
         rc = hf_ops_write(&call->write, err);
     }
-    return rc ? rc : answer_row(schedules, &row.s, changed, err);
+    return rc ? rc : answer_row(schedules, changed ? &row.s : &was.s, changed, err);
 }
 
 static int sql_schedule_update(struct hf_store *handle, const struct hf_caller *who,

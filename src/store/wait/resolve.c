@@ -1,5 +1,10 @@
 /* Closing waits: answers and revocations. The first writer closes a wait; all others are told of
- * its outcome. */
+ * its outcome.
+ *
+ * A wait belongs to a turn of a session, and its id names the turn and the kind of wait. The inputs
+ * of the turn are units of work, which wait with it: closing the wait resumes them or ends them in
+ * the same transaction. A caller proves its right to answer either as an actor, or by the wait's
+ * key, a secret that was given out for this one wait. */
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -47,6 +52,7 @@ static const char *closed_note(struct hf_ops *ops, const struct wait_closing *cl
     return note;
 }
 
+/* Appends what the close of the wait does to the units that are the inputs of its turn. */
 static void add_units(struct hf_ops *ops, const struct hf_caller *who,
                       const struct wait_closing *closing, enum hf_sql_id statement)
 {
@@ -81,8 +87,8 @@ struct closing {
     struct sql_store *store;
     const struct hf_caller *who;
     struct wait_closing what;
-    struct hf_wait_place place;
-    bool by_key;
+    struct hf_wait_place place; /* what the wait's id names: its turn and kind */
+    bool by_key; /* the caller has the wait's key, and learns nothing of other waits */
     char nonce[HF_NONCE_TEXT];
 };
 
@@ -225,6 +231,9 @@ static int check_edits(struct hf_store *handle, const struct hf_wait_resolve *re
     return rc;
 }
 
+/* Answers a wait as the request says, in the caller's name. If it is closed by now, the answer
+ * shows the outcome that is stored, and answer->accepted is false. HF_EWAITKEY or HF_ENOTFOUND:
+ * there is no such wait; with a key, one that was cancelled is none. */
 int sql_wait_resolve(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_wait_resolve *request, bool by_key,
                      struct hf_wait_answer *answer, struct hf_err *err)
