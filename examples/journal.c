@@ -36,7 +36,7 @@ static int pay_once(struct hf_store *store, const char *process_id, struct hf_er
     struct hf_journal_answer *seen = NULL;
     int rc = hf_journal_begin(store, NULL, &begin, &seen, err);
     if (rc == 0 && seen->decision == HF_DECISION_REPLAY)
-        use(seen->status, seen->outcome); /* it happened before */
+        use(seen->status, seen->outcome); /* settled before: done, failed or unknown */
     else if (rc == 0 && seen->decision == HF_DECISION_BUSY)
         come_back_in(seen->busy_ms);
     else if (rc == 0 && seen->act == HF_RECOVER_RUN) /* absent, or taken over */

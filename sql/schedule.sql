@@ -12,13 +12,67 @@ look_at, tick
 -- in: $1 name, $2 tenant
 SELECT {schedule_columns} FROM work_schedule WHERE name = $1 AND tenant = $2
 
+-- Lists. A page looks at 20,000 schedules at most, in the order of names or, newest first, of
+-- creation: so the last of these is looked for first. On PostgreSQL a page ends with the payload
+-- that makes its bytes; on SQLite the driver stops.
+-- name: schedule_window
+-- in: $1 after tenant, $2 after name
+-- out: the 20,000th schedule that follows, otherwise the last of all; whether it is the 20,000th
+SELECT tenant, name, created_at, more
+  FROM (SELECT * FROM (SELECT tenant, name, created_at, 1 AS more FROM work_schedule
+                        WHERE (tenant, name) > ($1, $2)
+                        ORDER BY tenant, name LIMIT 1 OFFSET 19999) AS bound
+        UNION ALL
+        SELECT * FROM (SELECT tenant, name, created_at, 0 AS more FROM work_schedule
+                        ORDER BY tenant DESC, name DESC LIMIT 1) AS past) AS b
+ ORDER BY more DESC LIMIT 1
+
+-- name: schedule_window_newest
+-- in: as schedule_window, $3 after created_at
+SELECT tenant, name, created_at, more
+  FROM (SELECT * FROM (SELECT tenant, name, created_at, 1 AS more FROM work_schedule
+                        WHERE (created_at, tenant, name) < ($3, $1, $2)
+                        ORDER BY created_at DESC, tenant DESC, name DESC
+                        LIMIT 1 OFFSET 19999) AS bound
+        UNION ALL
+        SELECT * FROM (SELECT tenant, name, created_at, 0 AS more FROM work_schedule
+                        ORDER BY created_at, tenant, name LIMIT 1) AS past) AS b
+ ORDER BY more DESC LIMIT 1
+
+-- fragment: schedule_listed
+($5 = '' OR tenant = $5) AND ($6::text IS NULL OR state = $6)
+   AND ($7::text IS NULL OR origin = $7)
+
 -- name: schedule_list
--- in: $1 after name, $2 and tenant, $3 state or null, $4 origin or null, $5 limit, $6 of this
---     tenant, '' of all
-SELECT {schedule_columns} FROM work_schedule
- WHERE (tenant, name) > ($2, $1) AND ($6 = '' OR tenant = $6)
-   AND ($3::text IS NULL OR state = $3) AND ($4::text IS NULL OR origin = $4)
- ORDER BY tenant, name LIMIT $5
+-- in: $1 after tenant, $2 after name, $3 the last tenant, $4 the last name, $5 of this tenant,
+--     '' of all, $6 state or null, $7 origin or null, $8 limit, $9 bytes of payloads
+SELECT {schedule_columns}
+  FROM /*pg (SELECT {schedule_columns},
+                    coalesce(sum(coalesce(octet_length(payload), 0))
+                             OVER (ORDER BY tenant, name
+                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+                    AS bytes_before
+               FROM*/ work_schedule
+ WHERE (tenant, name) > ($1, $2) AND (tenant, name) <= ($3, $4) AND {schedule_listed}
+   /*lite AND $9 > 0*/
+   /*pg ORDER BY tenant, name LIMIT $8) AS p WHERE p.bytes_before < $9*/
+ ORDER BY tenant, name LIMIT $8
+
+-- name: schedule_list_newest
+-- in: as schedule_list, $10 after created_at, $11 the last created_at
+SELECT {schedule_columns}
+  FROM /*pg (SELECT {schedule_columns},
+                    coalesce(sum(coalesce(octet_length(payload), 0))
+                             OVER (ORDER BY created_at DESC, tenant DESC, name DESC
+                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+                    AS bytes_before
+               FROM*/ work_schedule
+ WHERE (created_at, tenant, name) < ($10, $1, $2)
+   AND (created_at, tenant, name) >= ($11, $3, $4) AND {schedule_listed}
+   /*lite AND $9 > 0*/
+   /*pg ORDER BY created_at DESC, tenant DESC, name DESC LIMIT $8) AS p
+ WHERE p.bytes_before < $9*/
+ ORDER BY created_at DESC, tenant DESC, name DESC LIMIT $8
 
 -- name: schedule_of_origin
 -- in: $1 tenant, $2 origin

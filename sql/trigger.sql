@@ -10,16 +10,81 @@ process_name, registrant, deliveries, last_at, created_at, updated_at
 -- in: $1 subscription_id
 SELECT {subscription_columns} FROM subscription WHERE subscription_id = $1
 
+-- Lists, as those of schedules (schedule_window).
+-- name: subscription_window
+-- in: $1 after tenant, $2 after owner_scope, $3 after key    out: as schedule_window
+SELECT tenant, owner_scope, subscription_key, created_at, more
+  FROM (SELECT * FROM (SELECT tenant, owner_scope, subscription_key, created_at, 1 AS more
+                         FROM subscription
+                        WHERE (tenant, owner_scope, subscription_key) > ($1, $2, $3)
+                        ORDER BY tenant, owner_scope, subscription_key
+                        LIMIT 1 OFFSET 19999) AS bound
+        UNION ALL
+        SELECT * FROM (SELECT tenant, owner_scope, subscription_key, created_at, 0 AS more
+                         FROM subscription
+                        ORDER BY tenant DESC, owner_scope DESC, subscription_key DESC
+                        LIMIT 1) AS past) AS b
+ ORDER BY more DESC LIMIT 1
+
+-- name: subscription_window_newest
+-- in: as subscription_window, $4 after created_at
+SELECT tenant, owner_scope, subscription_key, created_at, more
+  FROM (SELECT * FROM (SELECT tenant, owner_scope, subscription_key, created_at, 1 AS more
+                         FROM subscription
+                        WHERE (created_at, tenant, owner_scope, subscription_key)
+                              < ($4, $1, $2, $3)
+                        ORDER BY created_at DESC, tenant DESC, owner_scope DESC,
+                                 subscription_key DESC
+                        LIMIT 1 OFFSET 19999) AS bound
+        UNION ALL
+        SELECT * FROM (SELECT tenant, owner_scope, subscription_key, created_at, 0 AS more
+                         FROM subscription
+                        ORDER BY created_at, tenant, owner_scope, subscription_key
+                        LIMIT 1) AS past) AS b
+ ORDER BY more DESC LIMIT 1
+
+-- fragment: subscription_listed
+($7 = '' OR tenant = $7) AND ($8::text IS NULL OR owner_scope = $8)
+   AND ($9::text IS NULL OR source_type = $9) AND ($10::text IS NULL OR source_key = $10)
+   AND (state = $11 OR ($11::text IS NULL AND state <> 'deleted'))
+
 -- name: subscription_list
--- in: $1 of this tenant, '' of all, $2 after owner_scope, $3 after key, $4 owner_scope or null,
---     $5 source_type or null, $6 source_key or null, $7 state or null: all but deleted, $8 limit,
---     $9 after tenant
-SELECT {subscription_columns} FROM subscription
- WHERE (tenant, owner_scope, subscription_key) > ($9, $2, $3) AND ($1 = '' OR tenant = $1)
-   AND ($4::text IS NULL OR owner_scope = $4) AND ($5::text IS NULL OR source_type = $5)
-   AND ($6::text IS NULL OR source_key = $6)
-   AND (state = $7 OR ($7::text IS NULL AND state <> 'deleted'))
- ORDER BY tenant, owner_scope, subscription_key LIMIT $8
+-- in: $1 after tenant, $2 after owner_scope, $3 after key, $4 the last tenant, $5 the last
+--     owner_scope, $6 the last key, $7 of this tenant, '' of all, $8 owner_scope or null,
+--     $9 source_type or null, $10 source_key or null, $11 state or null: all but deleted,
+--     $12 limit, $13 bytes of templates
+SELECT {subscription_columns}
+  FROM /*pg (SELECT {subscription_columns},
+                    coalesce(sum(coalesce(octet_length(template), 0))
+                             OVER (ORDER BY tenant, owner_scope, subscription_key
+                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+                    AS bytes_before
+               FROM*/ subscription
+ WHERE (tenant, owner_scope, subscription_key) > ($1, $2, $3)
+   AND (tenant, owner_scope, subscription_key) <= ($4, $5, $6) AND {subscription_listed}
+   /*lite AND $13 > 0*/
+   /*pg ORDER BY tenant, owner_scope, subscription_key LIMIT $12) AS p
+ WHERE p.bytes_before < $13*/
+ ORDER BY tenant, owner_scope, subscription_key LIMIT $12
+
+-- name: subscription_list_newest
+-- in: as subscription_list, $14 after created_at, $15 the last created_at
+SELECT {subscription_columns}
+  FROM /*pg (SELECT {subscription_columns},
+                    coalesce(sum(coalesce(octet_length(template), 0))
+                             OVER (ORDER BY created_at DESC, tenant DESC, owner_scope DESC,
+                                            subscription_key DESC
+                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+                    AS bytes_before
+               FROM*/ subscription
+ WHERE (created_at, tenant, owner_scope, subscription_key) < ($14, $1, $2, $3)
+   AND (created_at, tenant, owner_scope, subscription_key) >= ($15, $4, $5, $6)
+   AND {subscription_listed}
+   /*lite AND $13 > 0*/
+   /*pg ORDER BY created_at DESC, tenant DESC, owner_scope DESC, subscription_key DESC
+        LIMIT $12) AS p
+ WHERE p.bytes_before < $13*/
+ ORDER BY created_at DESC, tenant DESC, owner_scope DESC, subscription_key DESC LIMIT $12
 
 -- name: subscription_insert
 -- in: the columns in order

@@ -1,7 +1,7 @@
 -- Waits of turns. Each write locks the session's row first, as the verbs of sessions do, so that on
 -- PostgreSQL a put-away and an answer never miss each other: the statement after the lock sees what
--- the other has committed. A wait is closed where it is open, and what follows from that is done only
--- where `closed_by` says that this call has closed it.
+-- the other has committed. A wait is closed where it is open, and its batch expects that: otherwise
+-- nothing is written. `closed_by` says which call has closed it.
 
 -- fragment: wait
 w.deadline_at, w.escalate_at, w.opened_at, w.closed_at, w.next_ms, w.check_at, w.wait_id,
@@ -110,6 +110,7 @@ SELECT CASE WHEN s.ready_at <= hf_now() THEN 1 ELSE 0 END AS ready
 -- Where a wait is still open: its session is ready, unless a worker holds it. A worker sees the
 -- outcome when it puts the turn away.
 -- in: $1 wait_id, $2 the actor, who must be the answerer; null: need not
+-- sets: text text
 UPDATE /*lite OR ROLLBACK*/ session
    SET ready_at = CASE WHEN claim_group IS NULL AND turn_key = (SELECT w.turn_key FROM wait w
                                                                  WHERE w.wait_id = $1)
@@ -122,6 +123,7 @@ UPDATE /*lite OR ROLLBACK*/ session
 -- name: wait_close
 -- in: $1 wait_id, $2 the actor, who must be the answerer; null: need not, $3 state, $4 outcome,
 --     $5 actor_kind, $6 actor, $7 closed_by, $8 check_at as read, or null for any
+-- sets: text text text text text text text bigint
 UPDATE /*lite OR ROLLBACK*/ wait
    SET state = $3, outcome = $4, actor_kind = $5, actor = $6, closed_by = $7,
        closed_at = hf_now(), check_at = NULL, escalate_at = NULL
@@ -130,12 +132,12 @@ UPDATE /*lite OR ROLLBACK*/ wait
    AND ($8::bigint IS NULL OR check_at = $8)
 
 -- name: waits_close_others
--- The other open waits of a turn of which this call has closed one.
+-- After wait_close: the other open waits of its turn.
 -- in: $1 wait_id, $2 closed_by, $3 outcome, $4 actor_kind, $5 actor
 UPDATE /*lite OR ROLLBACK*/ wait
    SET state = 'cancelled', outcome = $3, actor_kind = $4, actor = $5, closed_by = $2,
        closed_at = hf_now(), check_at = NULL, escalate_at = NULL
- WHERE turn_key = (SELECT w.turn_key FROM wait w WHERE w.wait_id = $1 AND w.closed_by = $2)
+ WHERE turn_key = (SELECT w.turn_key FROM wait w WHERE w.wait_id = $1)
    AND state = 'open'
 
 -- name: waits_close_turn
@@ -149,12 +151,12 @@ UPDATE /*lite OR ROLLBACK*/ wait
                     WHERE s.session_id = $1 AND t.turn_id = $2)
    AND state = 'open'
 
--- The units that wait in the turn of a wait that this call has closed.
--- fragment: units_of_closed
+-- The units of the turn of a wait.
+-- fragment: units_of_wait
 /*lite IN (*//*pg = ANY (ARRAY(*/
 SELECT i.seq FROM wait w JOIN session_input i
     ON i.session_key = w.session_key AND i.turn_key = w.turn_key
- WHERE w.wait_id = $1 AND w.closed_by = $2
+ WHERE w.wait_id = $1
 /*lite )*//*pg ))*/
 
 -- On PostgreSQL a statement that takes units out of a wait reads the status that they leave.
@@ -168,47 +170,31 @@ INSERT INTO work_event (event_id, seq, created_at, xid, generation, attempt, fen
 SELECT hf_next_id(), seq, updated_at, log_xid, generation, attempt_count, lease_fence,
 */
 
--- name: inputs_resume
--- in: $1 wait_id, $2 closed_by, $3 actor_kind, $4 actor, $5 note, $6 correlation_id
-/*pg WITH old AS (SELECT w.seq, w.status FROM work_state w
-                   WHERE w.seq {units_of_closed} AND w.waiting_kind IS NOT NULL
-                     FOR NO KEY UPDATE),
-     moved AS (*/
-UPDATE /*lite OR ROLLBACK*/ work_state
-   SET status = 'queued', gate = 'lane', status_reason = 'resumed', due_at = hf_now(),
-       {unit_waits_no_more}, updated_at = hf_now(), revision = revision + 1
-/*lite , event_id = hf_next_id(), event_type = 'resumed', actor_kind = $3, actor = $4,
-       message = $1, note = $5, correlation_id = $6
- WHERE seq {units_of_closed} AND waiting_kind IS NOT NULL
-*//*pg , log_xid = {log_place}, vouched = vouched + 1
-  FROM old WHERE work_state.seq = old.seq
-*/
-{units_left_event}
-/*pg 'resumed'::text, was, status, $3::text, $4::text, $1::text, $5::text, $6::text FROM moved*/
-
 -- name: inputs_expire
--- The turn fails at the deadline of one of its waits.
--- in: as inputs_resume, $7 reason
+-- After wait_close: the turn fails at the deadline of one of its waits.
+-- in: $1 wait_id, $2 actor_kind, $3 actor, $4 note, $5 correlation_id, $6 reason
 /*pg WITH old AS (SELECT w.seq, w.status FROM work_state w
-                   WHERE w.seq {units_of_closed} AND w.waiting_kind IS NOT NULL
+                   WHERE w.seq {units_of_wait} AND w.waiting_kind IS NOT NULL
                      FOR NO KEY UPDATE),
      moved AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
-   SET status = 'timeout', status_reason = $7, finished_at = hf_now(), {unit_waits_no_more},
+   SET status = 'timeout', status_reason = $6, finished_at = hf_now(), {unit_waits_no_more},
        updated_at = hf_now(), revision = revision + 1
-/*lite , event_id = hf_next_id(), event_type = 'timeout_marked', actor_kind = $3, actor = $4,
-       message = $1, note = $5, correlation_id = $6
- WHERE seq {units_of_closed} AND waiting_kind IS NOT NULL
+/*lite , event_id = hf_next_id(), event_type = 'timeout_marked', actor_kind = $2, actor = $3,
+       message = $1, note = $4, correlation_id = $5
+ WHERE seq {units_of_wait} AND waiting_kind IS NOT NULL
 *//*pg , log_xid = {log_place}, vouched = vouched + 1
   FROM old WHERE work_state.seq = old.seq
 */
 {units_left_event}
-/*pg 'timeout_marked'::text, was, status, $3::text, $4::text, $1::text, $5::text, $6::text
+/*pg 'timeout_marked'::text, was, status, $2::text, $3::text, $1::text, $4::text, $5::text
   FROM moved*/
 
 -- name: wait_get
--- in: $1 wait_id
-SELECT {wait} FROM {wait_from} WHERE w.wait_id = $1 AND s.deleted_at IS NULL
+-- in: a1 wait_id    out: the wait; the place of its set
+-- sets: text
+SELECT {wait}, a.place AS place
+  FROM hf_args a, {wait_from} WHERE w.wait_id = a.a1 AND s.deleted_at IS NULL
 
 -- Before the turn waits.
 

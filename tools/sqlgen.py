@@ -27,8 +27,10 @@ from its place ($3 IS NULL), it is written $3::text, and SQLite sees $3.
 For PostgreSQL the rest is done here: the functions hf_now(), hf_lease_now() and
 hf_incarnation() are asked once per statement and not once per row; hf_args becomes unnest() of
 one array per column; an UPDATE that has sets and names its parameters becomes one of a row of hf_args
-for each set, so that the driver can run it once for the calls of many callers; and each statement that changes rows and returns none gets a second form
-that raises unless it changed as many as its last parameter says.
+for each set, so that the driver can run it once for the calls of many callers; and each statement
+that changes rows and returns none gets a second form that raises unless it changed as many as its
+last parameter says. A statement of sets that reads may return `a.place AS place` last, the place of
+the row's set, from 1: then it can be run once for many callers, too.
 
 Files of sql/driver are the drivers' (--driver). A statement or fragment in sql/lite or sql/pg, or in
 driver/lite.sql or driver/pg.sql, is of that engine. What differs between the engines by more than a
@@ -266,10 +268,11 @@ extern const struct hf_pg_text {self.table}pg[{self.prefix}COUNT];
             unless = int(one.many[2][1:]) - 1 if one.many and len(one.many) > 1 else -1
             reads = "true" if body is not None and sqlpg.reads(body) else "false"
             before = "true" if reads == "true" and sqlpg.before(body) else "false"
+            places = "true" if reads == "true" and (one.columns or [""])[-1] == "place" else "false"
             out.append(f"    [{self.prefix}{one.name.upper()}] = {{\n        \"{one.name}\",\n"
                        f"{c_string(body)},\n{c_string(guarded)},\n"
-                       f"        {sets}, {count}, {one.width()}, {reads}, {before}, {many}, "
-                       f"{unless}}},")
+                       f"        {sets}, {count}, {one.width()}, {reads}, {before}, {places}, "
+                       f"{many}, {unless}}},")
         return out + ["};", ""]
 
     def source(self, statements):
@@ -333,7 +336,7 @@ def scratch_store(migrations):
         db.create_function(name, 0, lambda: 1)
     db.create_function("hf_expect", 2, lambda met, wanted: wanted)
     sets = ", ".join(f"a{i + 1}" for i in range(32))
-    db.execute(f"CREATE TEMP TABLE hf_args ({sets}, made_id, new_id)")
+    db.execute(f"CREATE TEMP TABLE hf_args ({sets}, made_id, new_id, place)")
     return db
 
 

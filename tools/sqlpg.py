@@ -98,7 +98,10 @@ def open_sets(text, sets):
     once = max((int(n) for n in re.findall(r"\$(\d+)", blanked(text))), default=0)
     arrays = ", ".join(f"${once + i + 1}::{kind}[]" for i, kind in enumerate(sets))
     names = ", ".join(f"a{i + 1}" for i in range(len(sets)))
-    return text.replace(found.group(0), f"unnest({arrays}) AS {found.group(1)}({names})")
+    unnest = f"unnest({arrays})"
+    if f"{found.group(1)}.place" in text:
+        unnest, names = f"{unnest} WITH ORDINALITY", f"{names}, place"
+    return text.replace(found.group(0), f"{unnest} AS {found.group(1)}({names})")
 
 
 def once(text):

@@ -123,7 +123,7 @@ struct hf_job_kind {
                            included; 0: no bound of its own */
     int max_attempts;   /* of jobs enqueued from now on; 0: by policy */
     const struct hf_policy
-        *policy; /* the kind's, written when the pool starts; NULL: left */
+        *policy; /* stored by hf_pool_add as that of the kind; NULL: left */
 };
 
 /* What the pool tells; a notification, never the truth, which is the ledger's. */
@@ -188,13 +188,13 @@ HF_API HF_MUST_USE int hf_pool_new(struct hf_store *store,
                                    const struct hf_pool_options *options,
                                    struct hf_pool **ret_pool, struct hf_err *err);
 
-/* Add a kind, before the start. HF_EINVAL: a reserved or bad name, or one that is there
- * already; HF_ETOOBIG: more kinds than one claim can name. */
+/* Add a kind, before the start, and store its policy. HF_EINVAL: a reserved or bad name, or one
+ * that is there already; HF_ETOOBIG: more kinds than one claim can name; HF_ENOMEM; and the errors
+ * of a store for a policy. */
 HF_API HF_MUST_USE int hf_pool_add(struct hf_pool *pool, const struct hf_job_kind *kind,
                                    struct hf_err *err);
 
-/* Start claiming and running. HF_EINVAL: it was started before, or has no kind; HF_ENOMEM; and
- * the errors of a store for a policy. */
+/* Start claiming and running. HF_EINVAL: it was started before, or has no kind; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_pool_start(struct hf_pool *pool, struct hf_err *err);
 
 /* End a job that returned HF_JOB_LATER, from any thread. `verdict` as its function's, but

@@ -183,11 +183,14 @@ struct hf_schedule_filter {
     const char *origin; /* NULL: any */
     size_t limit;       /* 0: 100 */
     const char *after;  /* cursor of an earlier answer */
+    bool newest;        /* in the order of creation, the newest first */
 };
 
-/* Those of the caller's tenant, or of all where it names none, in the order of tenants and
- * names, a page at a time. A cursor goes on only where the same tenant, or none, is named.
- * HF_EINVAL names the field, HF_ETOOBIG for `limit`, and the errors of a store. */
+/* Schedules of the caller's tenant, or of all tenants if it names none, in the order of tenants and
+ * names, a page at a time. A page ends after `limit` schedules, after 4 MiB of texts or after
+ * 20,000 schedules were examined, so it may have fewer than `limit`, or none, and a cursor. A
+ * cursor continues the list that it came from, with the same filter and direction. HF_EINVAL names
+ * the field, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_schedule_list(struct hf_store *store,
                                         const struct hf_caller *who,
                                         const struct hf_schedule_filter *filter,

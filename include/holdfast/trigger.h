@@ -137,11 +137,13 @@ struct hf_trigger_filter {
     const char *state; /* NULL: all but deleted */
     size_t limit;      /* 0: 100 */
     const char *after; /* cursor of an earlier answer */
+    bool newest;       /* in the order of creation, the newest first */
 };
 
-/* Those of the caller's tenant, or of all where it names none, in the order of tenants, owner
- * scopes and keys, a page at a time.
- * HF_EINVAL names the field, HF_ETOOBIG for `limit`, and the errors of a store. */
+/* Subscriptions of the caller's tenant, or of all tenants if it names none, in the order of
+ * tenants, owner scopes and keys, a page at a time. Pages end, and cursors continue, as those of
+ * hf_schedule_list. HF_EINVAL names the field, HF_ETOOBIG for `limit`, and the errors of a
+ * store. */
 HF_API HF_MUST_USE int hf_trigger_list(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_trigger_filter *filter,

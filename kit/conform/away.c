@@ -242,6 +242,26 @@ test_case(wait_the_first_answer_counts_and_later_ones_are_told_of_it)
     EQ(1, count_events(other.turn_id, "resumed"));
 }
 
+test_case(wait_a_repeated_answer_leaves_the_next_wait_of_its_turn_alone)
+{
+    struct talk talk = waiting_talk(t, "s");
+    const char *id = wait_id(t, &talk, HF_WAIT_APPROVAL, "1/c/1");
+    t->who.operation_id = "op1";
+    TRUE(approve(id)->accepted);
+    t->who.operation_id = NULL;
+    struct talk second = open_any();
+    put_away(&second, new_wait(t, HF_WAIT_TOOL, "2/c/1"));
+    CODE(0, t->code);
+    IS("waiting_external", talk.turn_id);
+    t->who.operation_id = "op1";
+    TRUE(approve(id)->accepted); /* the same operation again */
+    IS("waiting_external", talk.turn_id);
+    EQ(1, count_events(talk.turn_id, "resumed"));
+    EQ(0, head("s")->ready_at);
+    TRUE(!deny(id, "no")->accepted); /* another answer under its id */
+    SAME("{\"kind\":\"approve\"}", wait_of(id)->outcome);
+}
+
 test_case(wait_an_early_answer_is_kept)
 {
     kit_session(t, "s");

@@ -395,8 +395,6 @@
     X(t36_orphans_of_a_set_are_paused_kept_or_removed, HF_CONFORM_SCHEDULES)             \
     X(a_fault_in_one_entry_changes_nothing_and_is_named, HF_CONFORM_SCHEDULES)           \
     X(prune_takes_records_of_skipped_slots_and_no_schedule, HF_CONFORM_SCHEDULES)        \
-    X(schedules_are_listed_by_name_a_page_at_a_time, HF_CONFORM_SCHEDULES)               \
-    X(schedules_of_all_tenants_are_listed_where_none_is_named, HF_CONFORM_SCHEDULES)     \
     X(t38_bad_schedules_are_refused_by_field_and_write_nothing, HF_CONFORM_SCHEDULES)
 
 #define CASES_OF_TRIGGER(X)                                                              \
@@ -422,13 +420,23 @@
     X(a_template_that_names_a_missing_member_writes_nothing, HF_CONFORM_TRIGGERS)        \
     X(a_thousand_subscribers_are_one_transaction, HF_CONFORM_TRIGGERS)                   \
     X(tenants_share_no_subscriptions, HF_CONFORM_TRIGGERS)                               \
-    X(subscriptions_are_listed_a_page_at_a_time, HF_CONFORM_TRIGGERS)                    \
-    X(subscriptions_of_all_tenants_are_listed_where_none_is_named, HF_CONFORM_TRIGGERS)  \
     X(bad_subscriptions_and_occurrences_are_refused_by_field, HF_CONFORM_TRIGGERS)       \
     X(a_target_that_is_a_process_begins_in_the_emission,                                 \
       HF_CONFORM_TRIGGERS | HF_CONFORM_PROCESSES)                                        \
     X(a_target_that_is_a_process_is_as_declared,                                         \
       HF_CONFORM_TRIGGERS | HF_CONFORM_PROCESSES)
+
+#define CASES_OF_LISTS(X)                                                                \
+    X(schedules_are_listed_by_name_a_page_at_a_time, HF_CONFORM_SCHEDULES)               \
+    X(schedules_of_all_tenants_are_listed_where_none_is_named, HF_CONFORM_SCHEDULES)     \
+    X(schedules_are_listed_newest_first, HF_CONFORM_SCHEDULES)                           \
+    X(a_cursor_of_schedules_is_of_its_list_and_filter, HF_CONFORM_SCHEDULES)             \
+    X(a_page_of_schedules_ends_when_its_payloads_are_large, HF_CONFORM_SCHEDULES)        \
+    X(subscriptions_are_listed_a_page_at_a_time, HF_CONFORM_TRIGGERS)                    \
+    X(subscriptions_of_all_tenants_are_listed_where_none_is_named, HF_CONFORM_TRIGGERS)  \
+    X(subscriptions_are_listed_newest_first, HF_CONFORM_TRIGGERS)                        \
+    X(a_cursor_of_subscriptions_is_of_its_list_and_filter, HF_CONFORM_TRIGGERS)          \
+    X(a_page_of_subscriptions_ends_when_its_templates_are_large, HF_CONFORM_TRIGGERS)
 
 #define CASES_OF_PROCESS(X)                                                              \
     X(d36_a_disposition_must_be_declared, HF_CONFORM_PROCESSES)                          \
@@ -529,6 +537,7 @@
 #define CASES_OF_AWAY(X)                                                                 \
     X(wait_puts_a_turn_away_and_its_answer_makes_it_ready, HF_CONFORM_WAITS)             \
     X(wait_the_first_answer_counts_and_later_ones_are_told_of_it, HF_CONFORM_WAITS)      \
+    X(wait_a_repeated_answer_leaves_the_next_wait_of_its_turn_alone, HF_CONFORM_WAITS)   \
     X(wait_an_early_answer_is_kept, HF_CONFORM_WAITS)                                    \
     X(wait_several_of_a_turn_are_independent_and_the_first_wakes_it, HF_CONFORM_WAITS)   \
     X(wait_a_timer_is_the_sessions_ready_time_and_never_begins_again, HF_CONFORM_WAITS)  \
@@ -632,6 +641,7 @@
     CASES_OF_LIMITS(X)                                                                   \
     CASES_OF_SCHEDULE(X)                                                                 \
     CASES_OF_TRIGGER(X)                                                                  \
+    CASES_OF_LISTS(X)                                                                    \
     CASES_OF_PROCESS(X)                                                                  \
     CASES_OF_WATCH(X)                                                                    \
     CASES_OF_TALK(X)                                                                     \

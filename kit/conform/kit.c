@@ -132,6 +132,8 @@ void kit_true(struct hf_conform *t, const char *what, bool found)
         kit_fail(t, "expected %s", what);
 }
 
+/* The case fails unless the unit has that status. kit_row returns an empty row, never NULL, for a
+ * unit that is not there. */
 void kit_status(struct hf_conform *t, const char *expected, const char *id)
 {
     const struct hf_work *work = kit_row(t, id);

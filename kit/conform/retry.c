@@ -1,4 +1,6 @@
-/* Retries and the four timeouts: R44 to R58, A1, A2, A18 to A20. */
+/* Retries and the four timeouts. The cases are named by the rules of the ledger that they check,
+ * R44 to R58, A1, A2 and A18 to A20 (docs/internals/conformance.md). The test's clock starts at
+ * 1800000000000 in each case, and only advance() moves it. */
 
 #include "conform/kit.h"
 
@@ -230,13 +232,14 @@ test_case(r51_a_started_row_has_no_start_timeout)
     IS("running", h.id);
 }
 
-/* The retry is due 5 s after the failure, and the promotion comes 7 s later still. The first
- * start deadline has passed by then. */
+/* A unit that was started, failed at second 0, and has not been retried at second 12: its retry was
+ * due at second 5, and a start deadline counted from its creation would have ended at second 10.
+ * Callers promote it now, by a sweep or a claim. */
 static struct held late_retry(struct hf_conform *t)
 {
     struct held h = running(.start_timeout_ms = SEC(10), .exec_timeout_ms = SEC(20),
                             .retry_policy = EXACT);
-    EQ(1800000020000, row(h.id)->deadline_at);
+    EQ(1800000020000, row(h.id)->deadline_at); /* of the execution */
     fail_as(h, "rate_limit");
     IS("retry_scheduled", h.id);
     EQ(1800000005000, row(h.id)->next_retry_at);

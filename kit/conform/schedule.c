@@ -824,68 +824,6 @@ test_case(prune_takes_records_of_skipped_slots_and_no_schedule)
 
 /* ---- reading and input ------------------------------------------------------------- */
 
-/* Kept until the case ends; NULL when the case has failed. */
-static struct hf_schedules *page_of(struct hf_conform *t,
-                                    const struct hf_schedule_filter *filter)
-{
-    struct hf_schedules *found = NULL;
-    t->code = kit_called(t,
-                         hf_schedule_list(t->store, &t->who, filter, &found, kit_err(t)));
-    CODE(0, t->code);
-    if (t->failed)
-        return NULL;
-    kit_keep(t, found, drop_schedules);
-    return found;
-}
-
-test_case(schedules_are_listed_by_name_a_page_at_a_time)
-{
-    for (int i = 9; i >= 0; i--)
-        add(.name = say("n%d", i), .cron = "@daily", .paused = i % 2 == 1);
-    struct hf_schedule_filter filter = { .size = sizeof(filter), .limit = 4 };
-    size_t seen = 0;
-    for (int page = 0; page < 3; page++) {
-        struct hf_schedules *found = page_of(t, &filter);
-        if (!found)
-            return;
-        for (size_t i = 0; i < hf_schedules_count(found); i++)
-            SAME(say("n%zu", seen++), hf_schedules_at(found, i)->name);
-        filter.after = hf_schedules_next(found);
-        TRUE((filter.after != NULL) == (page < 2));
-    }
-    EQ(10, seen);
-    struct hf_schedules *found = NULL;
-    filter = (struct hf_schedule_filter){ .size = sizeof(filter), .state = "paused" };
-    CODE(0, hf_schedule_list(t->store, &t->who, &filter, &found, NULL));
-    EQ(5, hf_schedules_count(found));
-    hf_schedules_free(found);
-}
-
-test_case(schedules_of_all_tenants_are_listed_where_none_is_named)
-{
-    static const char *const tenants[] = { "", "a", "b" };
-    for (size_t i = 0; i < 6; i++) {
-        t->who.tenant = tenants[i % 3];
-        add(.name = i < 3 ? "n1" : "n2", .cron = "@daily");
-    }
-    t->who.tenant = NULL;
-    struct hf_schedule_filter filter = { .size = sizeof(filter), .limit = 1 };
-    for (size_t i = 0; i < 6; i++) {
-        struct hf_schedules *found = page_of(t, &filter);
-        if (!found)
-            return;
-        EQ(1, hf_schedules_count(found));
-        SAME(tenants[i / 2], hf_schedules_at(found, 0)->tenant);
-        SAME(i % 2 ? "n2" : "n1", hf_schedules_at(found, 0)->name);
-        filter.after = hf_schedules_next(found);
-        TRUE((filter.after != NULL) == (i < 5));
-    }
-    struct hf_schedules *found = NULL;
-    filter.after = "no cursor";
-    CODE(HF_EINVAL, hf_schedule_list(t->store, &t->who, &filter, &found, kit_err(t)));
-    SAME("after", t->err.field);
-}
-
 test_case(t38_bad_schedules_are_refused_by_field_and_write_nothing)
 {
     static const struct {

@@ -490,61 +490,6 @@ test_case(tenants_share_no_subscriptions)
 
 /* ---- reading and input ------------------------------------------------------------- */
 
-test_case(subscriptions_are_listed_a_page_at_a_time)
-{
-    for (int i = 0; i < 5; i++)
-        subscribe(.key = say("k%d", i), .source_key = i % 2 ? "odd" : "even");
-    struct hf_trigger_filter filter = { .size = sizeof(filter), .limit = 2 };
-    size_t seen = 0;
-    for (int page = 0; page < 3; page++) {
-        struct hf_subscriptions *found = NULL;
-        t->code = kit_called(
-            t, hf_trigger_list(t->store, &t->who, &filter, &found, kit_err(t)));
-        CODE(0, t->code);
-        if (t->failed)
-            return;
-        kit_keep(t, found, drop_subscriptions);
-        for (size_t i = 0; i < hf_subscriptions_count(found); i++)
-            SAME(say("k%zu", seen++), hf_subscriptions_at(found, i)->subscription_key);
-        filter.after = hf_subscriptions_next(found);
-        TRUE((filter.after != NULL) == (page < 2));
-    }
-    EQ(5, seen);
-    struct hf_subscriptions *found = NULL;
-    filter = (struct hf_trigger_filter){ .size = sizeof(filter), .source_key = "odd" };
-    CODE(0, hf_trigger_list(t->store, &t->who, &filter, &found, NULL));
-    EQ(2, hf_subscriptions_count(found));
-    hf_subscriptions_free(found);
-}
-
-test_case(subscriptions_of_all_tenants_are_listed_where_none_is_named)
-{
-    static const char *const tenants[] = { "t2", "t1", NULL };
-    for (size_t i = 0; i < 3; i++) {
-        t->who.tenant = tenants[i];
-        subscribe(.key = "k");
-    }
-    struct hf_trigger_filter filter = { .size = sizeof(filter), .limit = 2 };
-    struct hf_subscriptions *found = NULL;
-    CODE(0, hf_trigger_list(t->store, &t->who, &filter, &found, NULL));
-    if (t->failed)
-        return;
-    kit_keep(t, found, drop_subscriptions);
-    EQ(2, hf_subscriptions_count(found));
-    SAME("", hf_subscriptions_at(found, 0)->tenant);
-    SAME("t1", hf_subscriptions_at(found, 1)->tenant);
-    filter.after = hf_subscriptions_next(found);
-    CODE(0, hf_trigger_list(t->store, &t->who, &filter, &found, NULL));
-    kit_keep(t, found, drop_subscriptions);
-    EQ(1, hf_subscriptions_count(found));
-    SAME("t2", hf_subscriptions_at(found, 0)->tenant);
-    t->who.tenant = "t1";
-    filter.after = NULL;
-    CODE(0, hf_trigger_list(t->store, &t->who, &filter, &found, NULL));
-    kit_keep(t, found, drop_subscriptions);
-    EQ(1, hf_subscriptions_count(found));
-}
-
 test_case(bad_subscriptions_and_occurrences_are_refused_by_field)
 {
     static const struct {

@@ -1,6 +1,14 @@
-/* See code.h. Everything that the world answers follows from a script's number and the id of
- * what is asked, so two runs of one script can differ only if the machine, the cells or their
- * journal do. */
+/* A simulated turn in which the model writes code (code.h). The real turn machine is the driver: it
+ * asks for effects, and this file answers them. A model call is answered from a script; code is
+ * run as a cell, by the real Lua engine.
+ *
+ * Each answer to a model, a tool or a reference is bought once and journaled. When a host is lost,
+ * the next one restores the turn, starts the cell of the open effect again, and the cell gets the
+ * journaled answers instead of new ones. Bindings are the variables that a cell leaves for the
+ * next one; they are kept under the hash of their bytes.
+ *
+ * Everything that the world answers follows from a script's number and the id of what is asked, so
+ * two runs of one script can differ only if the machine, the cells or their journal do. */
 #include "sim/code.h"
 
 #include <string.h>
@@ -169,6 +177,7 @@ static void read_journal(const struct code_turn *turn, uint64_t effect,
     }
 }
 
+/* The kept bytes of that hash; empty where there are none. */
 static struct hf_span find_bindings(const struct code_turn *turn, const char *hash)
 {
     for (size_t i = 0; hash && i < turn->binding_count; i++)
@@ -283,6 +292,8 @@ static int ask_model(struct code_live *live)
     return hf_turn_llm_done(live->turn, live->effect.id, &response, NULL);
 }
 
+/* Starts the cell of the open effect, with the answers that an earlier host bought for it. The cell
+ * copies all that it is given. `history` is the tool that the code protocol itself has. */
 static int start_cell(struct code_live *live)
 {
     static const char *const tools[] = { "add", "sub", "history" };

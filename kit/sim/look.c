@@ -1,5 +1,10 @@
-/* All rows and all new events, folded into what the checker knows. */
-
+/* A look at the store: all rows and all new events, folded into what the checker knows.
+ *
+ * A shadow is what the checker remembers of one row: its columns at this look, those of the look
+ * remember_last_look (`was_*`), and what its events say. sim_look moves the current columns to
+ * `was_*`, reads every row (on_row) and every new event (on_event, which judge.c checks), and then
+ * checks each row. A row that was there at the last look and is not read now is lost, unless it was
+ * pruned. */
 #include <string.h>
 
 #include "sim/inside.h"
@@ -46,7 +51,9 @@ static int pid_of(const char *holder)
     return pid;
 }
 
-static void before(struct sim_shadow *s)
+/* The row's columns become those of the look before, and it counts as not seen at this look until
+ * on_row has read it. */
+static void remember_last_look(struct sim_shadow *s)
 {
     s->here = false;
     s->was_status = s->status;
@@ -112,7 +119,8 @@ static void place_delivery(struct hf_sim *sim, struct sim_shadow *s,
     for (size_t i = 0; i < sim->shadow_count; i++) {
         const struct sim_shadow *other = &sim->shadows[i];
         if (other->occurrence == s->occurrence && !other->fresh)
-            sim_violate(sim, "occurrence %s: row %s came after the others were there",
+            sim_violate(sim,
+                        "occurrence %s: row %s came check_rows the others were there",
                         work->source_run_id, s->id);
     }
 }
@@ -192,7 +200,8 @@ static bool may_have_ended(const struct hf_sim *sim, const struct sim_shadow *s)
     return hf_status_terminal(s->at) || s->fresh;
 }
 
-static void after(struct hf_sim *sim)
+/* After all rows were read: the rows that are gone, and each that is there. */
+static void check_rows(struct hf_sim *sim)
 {
     for (size_t i = 0; i < sim->shadow_count; i++) {
         struct sim_shadow *s = &sim->shadows[i];
@@ -220,12 +229,12 @@ void sim_look(struct hf_sim *sim)
     sim->fail_alloc = 0;
     sim->look_at = 0;
     for (size_t i = 0; i < sim->shadow_count; i++)
-        before(&sim->shadows[i]);
+        remember_last_look(&sim->shadows[i]);
     int rc = store->methods->dump(store, &dump, &err);
     if (rc)
         sim_violate(sim, "the store cannot be read: %s", err.message);
     else
-        after(sim);
+        check_rows(sim);
     sim_judge_all(sim);
     sim_limits_look(sim);
     sim_cron_look(sim);

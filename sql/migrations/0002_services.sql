@@ -56,6 +56,7 @@ CREATE TABLE work_schedule (
 ) STRICT, WITHOUT ROWID;
 -- look_at is when a pass examines it: the next slot, or later after a failure.
 CREATE INDEX work_schedule_look ON work_schedule (look_at) WHERE look_at IS NOT NULL;
+CREATE INDEX work_schedule_created ON work_schedule (created_at, tenant, name);
 
 CREATE TABLE work_schedule_skip (
     name       TEXT NOT NULL,
@@ -108,6 +109,8 @@ CREATE TABLE subscription (
     CHECK (revision >= 1 AND deliveries >= 0)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX subscription_name ON subscription (tenant, owner_scope, subscription_key);
+CREATE INDEX subscription_created
+    ON subscription (created_at, tenant, owner_scope, subscription_key);
 CREATE INDEX subscription_match
     ON subscription (tenant, source_type, source_key, owner_scope, subscription_key)
     WHERE state = 'enabled';

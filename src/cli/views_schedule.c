@@ -109,7 +109,8 @@ static void skip_line(struct cli *cli, const struct op_row *row)
 
 /* ---- reports -------------------------------------------------------------------------- */
 
-static int sync_detail(struct cli *cli, const struct op_row *row)
+/* The counts of `schedule sync`: row->at is a struct hf_sync_report. */
+static int show_sync_report(struct cli *cli, const struct op_row *row)
 {
     const struct hf_shape *shape = row->shape;
     for (size_t i = 0; !cli->quiet && i < shape->count; i++)
@@ -127,7 +128,9 @@ void cli_text_pass(const struct hf_schedule_report *report, char *out, size_t ro
                    report->failed ? "; some cannot be handled: see last_error" : "");
 }
 
-static int pass_detail(struct cli *cli, const struct op_row *row)
+/* The report of one pass of the scheduler over all schedules that are due: how many units it made
+ * and how many slots it skipped. row->at is a struct hf_schedule_report. */
+static int show_pass_report(struct cli *cli, const struct op_row *row)
 {
     char text[256];
     cli_text_pass(row->at, text, sizeof(text));
@@ -142,7 +145,7 @@ const struct cli_view cli_schedule_views[] = {
     { .shape = &hf_slots_shape, .detail = slots_detail },
     { .shape = &hf_upcoming_shape, .detail = upcoming_detail },
     { .shape = &hf_skip_shape, .line = skip_line },
-    { .shape = &hf_sync_shape, .detail = sync_detail },
-    { .shape = &hf_schedule_report_shape, .detail = pass_detail },
+    { .shape = &hf_sync_shape, .detail = show_sync_report },
+    { .shape = &hf_schedule_report_shape, .detail = show_pass_report },
     { .shape = NULL },
 };

@@ -12,8 +12,10 @@
 
 /* ---- sessions ------------------------------------------------------------------------- */
 
-/* The words of docs/sessions.md; those of a unit mean the same. An open turn that no worker may
- * claim yet waits: for an answer, or for its time. */
+/* The state of a session in one word, as docs/sessions.md lists them. `silent` is a session whose
+ * holder has not renewed its lease in time. Without a holder, `ready_at` is the time from which a
+ * worker may claim it: an open turn that no worker may claim yet waits, for an answer or for that
+ * time; a session without an open turn has a `ready_at` exactly if it has an input. */
 static const char *state_of(const struct hf_session *session, hf_ms now)
 {
     if (session->deleted_at)

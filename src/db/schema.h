@@ -20,6 +20,7 @@ struct hf_pg_text {
     bool reads;
     bool
         before; /* it reads in order to assert or to lock, for what its batch writes after it */
+    bool places; /* it reads, and its last column is the place of a row's set, from 1 */
     int many;
     int unless;
 };

@@ -1,5 +1,10 @@
-/* The HTTP client: what libcurl and the loop call. libcurl's callbacks only note what came;
- * sinks are called afterwards, so that they may do anything. */
+/* The HTTP client: what libcurl and the loop call.
+ *
+ * libcurl's callbacks only note what came, and queue the exchange (`queued`); its sink is called
+ * afterwards (hf_http_tell), so that it may do anything. An exchange is `over` when it has ended,
+ * with a fault or without; `told` when the sink has its head; and its id is 0 when the sink will
+ * not be called any more. A caller that forgets an exchange may let it linger: the rest of a small
+ * body is read for LINGER_MS and dropped, so that the connection can be used again. */
 #include <string.h>
 
 #include <holdfast/bounds.h>
@@ -105,7 +110,7 @@ static enum hf_http_fault fault_of(CURLcode code)
     return HF_HTTP_CUT;
 }
 
-/* Notes what is over, then tells. */
+/* Notes the exchanges that libcurl has ended, then calls the sinks. */
 static void collect(struct hf_http *http)
 {
     CURLMsg *message = NULL;
@@ -318,8 +323,10 @@ static hf_ms next_limit(const struct hf_exchange *exchange, enum hf_http_fault *
     return due;
 }
 
-/* The limit may have moved since the timer was started. */
-static void on_limit(void *user)
+/* The timer of an exchange: ends it with the fault of the limit that it has passed. A limit that
+ * has moved since the timer was started (something came) starts the timer again. One that lingers
+ * ends without a fault, as no sink waits for it. */
+static void on_limit_timer(void *user)
 {
     struct hf_exchange *exchange = user;
     struct hf_http *http = exchange->http;
@@ -335,7 +342,7 @@ static void on_limit(void *user)
 
 int hf_exchange_arm(struct hf_exchange *exchange)
 {
-    struct hf_task task = { exchange, on_limit };
+    struct hf_task task = { exchange, on_limit_timer };
     enum hf_http_fault fault;
     hf_ms after = exchange->linger
                       ? LINGER_MS

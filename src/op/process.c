@@ -86,13 +86,31 @@ int op_run_process_start(struct op_call *call)
 
 /* ---- looking ----------------------------------------------------------------------- */
 
+/* The first page that has a row. */
+static int processes_page(struct op_call *call, struct hf_processes **ret)
+{
+    struct hf_process_filter filter = *(const struct hf_process_filter *)call->in;
+    struct hf_processes *page = NULL;
+    int rc = 0;
+    do {
+        struct hf_processes *before = page; /* whose cursor it continues */
+        page = NULL;
+        filter.after = before ? hf_processes_next(before) : filter.after;
+        rc = hf_process_list(call->store, &call->who, &filter, &page, call->err);
+        hf_processes_free(before);
+    } while (rc == 0 && hf_processes_count(page) == 0 && hf_processes_next(page));
+    if (rc == 0)
+        *ret = page;
+    return rc;
+}
+
 int op_run_process_list(struct op_call *call)
 {
     const struct hf_process_filter *in = call->in;
     const struct op_sink *sink = call->out->sink;
     struct op_list list = { .key = "items", .shape = &hf_process_shape, .paged = true };
     struct hf_processes *found = NULL;
-    int rc = hf_process_list(call->store, &call->who, in, &found, call->err);
+    int rc = processes_page(call, &found);
     if (rc)
         return rc;
     list.next = hf_processes_next(found);

@@ -245,6 +245,24 @@ int op_run_schedule_pass(struct op_call *call)
 
 /* ---- looking ----------------------------------------------------------------------- */
 
+/* The first page that has a row. */
+static int schedules_page(struct op_call *call, struct hf_schedules **ret)
+{
+    struct hf_schedule_filter filter = *(const struct hf_schedule_filter *)call->in;
+    struct hf_schedules *page = NULL;
+    int rc = 0;
+    do {
+        struct hf_schedules *before = page; /* whose cursor it continues */
+        page = NULL;
+        filter.after = before ? hf_schedules_next(before) : filter.after;
+        rc = hf_schedule_list(call->store, &call->who, &filter, &page, call->err);
+        hf_schedules_free(before);
+    } while (rc == 0 && hf_schedules_count(page) == 0 && hf_schedules_next(page));
+    if (rc == 0)
+        *ret = page;
+    return rc;
+}
+
 int op_run_schedule_list(struct op_call *call)
 {
     const struct op_sink *sink = call->out->sink;
@@ -252,7 +270,7 @@ int op_run_schedule_list(struct op_call *call)
         .key = "items", .shape = &hf_schedule_shape, .none = "no schedules", .paged = true
     };
     struct hf_schedules *schedules = NULL;
-    int rc = hf_schedule_list(call->store, &call->who, call->in, &schedules, call->err);
+    int rc = schedules_page(call, &schedules);
     if (rc)
         return rc;
     list.next = hf_schedules_next(schedules);

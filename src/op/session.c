@@ -147,13 +147,31 @@ static int say_rows(struct op_call *call, const struct op_list *list, const void
     return rc ? rc : sink->end(call->out, list);
 }
 
+/* The first page that has a row. */
+static int sessions_page(struct op_call *call, struct hf_session_answer **ret)
+{
+    struct hf_session_filter filter = *(const struct hf_session_filter *)call->in;
+    struct hf_session_answer *page = NULL;
+    int rc = 0;
+    do {
+        struct hf_session_answer *before = page; /* whose cursor it continues */
+        page = NULL;
+        filter.after = before ? before->next : filter.after;
+        rc = hf_session_list(call->store, &call->who, &filter, &page, call->err);
+        hf_session_answer_free(before);
+    } while (rc == 0 && page->session_count == 0 && page->next);
+    if (rc == 0)
+        *ret = page;
+    return rc;
+}
+
 int op_run_session_list(struct op_call *call)
 {
     struct hf_session_answer *answer = NULL;
     struct op_list list = {
         .key = "items", .shape = &hf_session_shape, .none = "no sessions", .paged = true
     };
-    int rc = hf_session_list(call->store, &call->who, call->in, &answer, call->err);
+    int rc = sessions_page(call, &answer);
     if (rc == 0) {
         list.next = answer->next;
         rc = say_rows(call, &list, answer->sessions, answer->session_count,

@@ -51,6 +51,6 @@ const struct op_group op_groups[] = {
     { "cell", "code cells, run from the shell", op_cell_rows },
     { "provider", "providers of models", op_provider_rows },
     { "config", "the configuration file", op_config_rows },
-    { "", "a durable ledger of work for long-running agents", op_top_rows },
+    { "", "a durable runtime for long-running agents", op_top_rows },
     { NULL, NULL, NULL },
 };

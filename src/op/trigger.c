@@ -1,4 +1,8 @@
-/* What the operations on triggers do. */
+/* What the operations on triggers do.
+ *
+ * `trigger` is the word of the shell for a subscription: the rule that an occurrence of a source
+ * creates a unit. It is named by its owner scope and its key. An emission is an occurrence with the
+ * deliveries (units) that it created. */
 #include "op/trigger.h"
 
 #include "op/shapes/trigger.h"
@@ -48,6 +52,24 @@ int op_run_trigger_change(struct op_call *call)
 
 /* ---- looking ----------------------------------------------------------------------- */
 
+/* The first page that has a row. */
+static int subscriptions_page(struct op_call *call, struct hf_subscriptions **ret)
+{
+    struct hf_trigger_filter filter = *(const struct hf_trigger_filter *)call->in;
+    struct hf_subscriptions *page = NULL;
+    int rc = 0;
+    do {
+        struct hf_subscriptions *before = page; /* whose cursor it continues */
+        page = NULL;
+        filter.after = before ? hf_subscriptions_next(before) : filter.after;
+        rc = hf_trigger_list(call->store, &call->who, &filter, &page, call->err);
+        hf_subscriptions_free(before);
+    } while (rc == 0 && hf_subscriptions_count(page) == 0 && hf_subscriptions_next(page));
+    if (rc == 0)
+        *ret = page;
+    return rc;
+}
+
 int op_run_trigger_list(struct op_call *call)
 {
     const struct op_sink *sink = call->out->sink;
@@ -56,7 +78,7 @@ int op_run_trigger_list(struct op_call *call)
                             .none = "no subscriptions",
                             .paged = true };
     struct hf_subscriptions *found = NULL;
-    int rc = hf_trigger_list(call->store, &call->who, call->in, &found, call->err);
+    int rc = subscriptions_page(call, &found);
     if (rc)
         return rc;
     list.next = hf_subscriptions_next(found);
@@ -72,11 +94,13 @@ int op_run_trigger_list(struct op_call *call)
     return rc;
 }
 
+/* Tells the sink the one subscription of that name. */
 int op_run_trigger_show(struct op_call *call)
 {
-    const struct hf_trigger_change *in = call->in;
+    const struct hf_trigger_change *name =
+        call->in; /* its scope and key alone are read */
     struct hf_subscriptions *found = NULL;
-    int rc = hf_trigger_get(call->store, &call->who, in->owner_scope, in->key, &found,
+    int rc = hf_trigger_get(call->store, &call->who, name->owner_scope, name->key, &found,
                             call->err);
     if (rc == 0)
         rc = op_row(call, hf_subscriptions_at(found, 0));

@@ -141,6 +141,20 @@ static void opaque_reasoning_items_are_kept_for_replay(void **state)
         "part text x\n" EVIDENCE("stop") "end stop 2\n");
 }
 
+/* Without an item there is nothing to send back, however the array is written. */
+static void empty_reasoning_items_add_nothing(void **state)
+{
+    (void)state;
+    play_every_way(&hf_codec_chat,
+                   CHUNK("{\"reasoning\":\"a\",\"reasoning_details\":[ ]}", "null")
+                       CHUNK("{\"reasoning_details\":[ {\"id\":\"x\"} ]}", "null")
+                           CHUNK("{\"reasoning_details\":[ ]}", "null")
+                               CHUNK("{\"content\":\"x\"}", "\"stop\"") DONE,
+                   "reasoning a\ntext x\n"
+                   "part reasoning a prov/model-1 [ {\"id\":\"x\"} ]\n"
+                   "part text x\n" EVIDENCE("stop") "end stop 2\n");
+}
+
 static void a_body_that_is_no_stream(void **state)
 {
     (void)state;
@@ -450,6 +464,7 @@ int main(void)
         cmocka_unit_test(more_cached_than_prompt_leaves_no_input),
         cmocka_unit_test(reasoning_has_three_names),
         cmocka_unit_test(opaque_reasoning_items_are_kept_for_replay),
+        cmocka_unit_test(empty_reasoning_items_add_nothing),
         cmocka_unit_test(a_body_that_is_no_stream),
         cmocka_unit_test(an_end_without_done_is_fine_once_the_finish_was_told),
         cmocka_unit_test(a_stream_without_its_end_is_no_answer),

@@ -123,7 +123,7 @@ static void a_recorded_failure_is_retried_under_a_new_attempt(void **state)
     drig_expect(rig, "store 2 settle 2/put/1:failed\ntimer +1000\n");
     drig_pass(rig, 1000);
     drig_expect(rig, "store 3 begin 2/put/2\ntool 2/put/2 {}\n");
-    drig_cut_tool(rig, "put", true); /* out of time is a failure of a keyed tool */
+    drig_fail_tool(rig, "put", HF_RETRY_SAFE);
     drig_expect(rig, "store 4 settle 2/put/2:failed\ntimer +2000\n");
     drig_pass(rig, 2000);
     drig_expect(rig, "store 5 begin 2/put/3\ntool 2/put/3 {}\n");
@@ -157,6 +157,21 @@ static void other_failures_are_final(void **state)
     drig_expect(rig, "store 2 settle 2/add/1:failed\n");
     drig_fail_tool(rig, "pay", HF_RETRY_SAFE); /* ask is never repeated */
     drig_expect(rig, "store 3 records 1 settle 2/pay/1:failed begin 4\nmodel 4\n");
+}
+
+/* A retry has another key: a service behind `put` would do it twice. */
+static void a_timeout_is_retried_of_a_safe_tool_and_not_of_a_keyed_one(void **state)
+{
+    (void)state;
+    ask_for_two("add", "put");
+    drig_cut_tool(rig, "add", true);
+    drig_expect(rig, "store 2 settle 2/add/1:failed\ntimer +1000\n");
+    drig_pass(rig, 1000);
+    drig_expect(rig, "store 3 begin 2/add/2\ntool 2/add/2 {}\n");
+    drig_answer(rig, "add", "1");
+    drig_expect(rig, "store 4 settle 2/add/2:done\n");
+    drig_cut_tool(rig, "put", true);
+    drig_expect(rig, "store 5 records 1 settle 2/put/1:failed begin 4\nmodel 4\n");
 }
 
 static void a_timeout_of_an_ask_or_probe_tool_is_not_known(void **state)
@@ -732,6 +747,7 @@ int main(void)
         CASE(a_call_that_does_not_fit_goes_back_to_the_model),
         CASE(a_recorded_failure_is_retried_under_a_new_attempt),
         CASE(other_failures_are_final),
+        CASE(a_timeout_is_retried_of_a_safe_tool_and_not_of_a_keyed_one),
         CASE(a_timeout_of_an_ask_or_probe_tool_is_not_known),
         CASE(a_failed_model_call_sleeps_until_its_due_time),
         CASE(a_lost_model_call_is_made_again_under_its_key),

@@ -781,6 +781,28 @@ open("cleaned", "w").close()
     def test_sigterm_while_a_lane_is_waited_for_leaves_the_unit_in_the_queue(self):
         self.assertEqual(self.interrupted_in_lane(signal.SIGTERM), "queued")
 
+    def cancelled_in_lane(self):
+        """A run that waits for its lane, and whose unit another caller has cancelled."""
+        self.start("run", "--lane", "one", "--", "sh", "-c", SLOW)
+        self.begun()
+        second = self.start("run", "--lane", "one", "--", "true")
+        while len(items := self.ok("work", "list", "--all")["items"]) < 2:
+            pass
+        waiting = [unit for unit in items if unit["status"] == "queued"]
+        self.ok("work", "cancel", waiting[0]["work_id"], "--reason", "enough")
+        return second
+
+    def test_a_unit_that_another_caller_cancels_in_its_lane_ends_the_wait(self):
+        second = self.cancelled_in_lane()
+        self.assertEqual(second.wait(PATIENCE), 125)
+        self.assertIn(b"cancelled", second.stderr.read())
+
+    def test_sigint_does_not_claim_to_have_cancelled_what_another_caller_did(self):
+        second = self.cancelled_in_lane()
+        second.send_signal(signal.SIGINT)
+        self.assertEqual(second.wait(PATIENCE), 125)
+        self.assertNotIn(b"it was cancelled", second.stderr.read())
+
     def test_sigint_while_a_retry_is_waited_for_cancels(self):
         proc = self.start("run", "--json", "--disposition", "rerunnable", "--max-attempts", "2",
                           "--retry-policy", '{"initial_backoff_ms":200000,"jitter":"none"}', "--",

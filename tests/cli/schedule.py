@@ -113,6 +113,13 @@ class Schedule(Case):
         page = self.ok("schedule", "list", "--limit", "1")
         page = self.ok("schedule", "list", "--limit", "1", "--after", page["next"])
         self.assertEqual(([i["name"] for i in page["items"]], page["next"]), (["nightly"], None))
+        self.add("a", "--every", "10m")
+        page = self.ok("schedule", "list", "--newest", "--limit", "2")
+        self.assertEqual([i["name"] for i in page["items"]], ["a", "b"])
+        self.assertIn("other direction", self.refused(
+            2, "invalid_argument", "schedule", "list", "--after", page["next"]))
+        page = self.ok("schedule", "list", "--newest", "--after", page["next"])
+        self.assertEqual(([i["name"] for i in page["items"]], page["next"]), (["nightly"], None))
         text = self.cli("schedule", "list").out
         self.assertIn("0 2 * * * (Europe/Berlin)", text)
         self.assertIn("every 10m", text)

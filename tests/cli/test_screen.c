@@ -470,6 +470,9 @@ static void keys_edit_as_in_a_shell(void **state)
         { "\xe6\x97\xff"
           "a",
           "a" },
+        { "\xe6\xc3\xa9",
+          "\xc3\xa9" }, /* a character begins where another one broke off */
+        { "\xe6\x97\xe6\x97\xa5", "\xe6\x97\xa5" },
         { "\xc2\x9b"
           "2J",
           "\xef\xbf\xbd"

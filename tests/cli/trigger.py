@@ -124,6 +124,11 @@ class Trigger(Case):
             seen += [i["subscription_key"] for i in page["items"]]
             after = ["--after", page["next"]] if page["next"] else None
         self.assertEqual(seen, ["a", "b", "c"])
+        page = self.ok("trigger", "list", "--newest", "--limit", "2")
+        self.assertEqual([i["subscription_key"] for i in page["items"]], ["c", "b"])
+        self.assertIn("another filter", self.refused(
+            2, "invalid_argument", "trigger", "list", "--newest", "--state", "enabled",
+            "--after", page["next"]))
 
     def test_bad_input_makes_no_store(self):
         for args in (("subscribe", "a", *MAIL, "--template", "{"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The systemd units of data/ are what systemd-analyze takes without a word, and what they start does its work.
+"""systemd-analyze accepts the units of data/ without a message, and the services that they start do their work.
 
 No systemd need run here: their processes are started as it would, with the ledger in a folder of the test.
 """
@@ -12,10 +12,14 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
+import servers  # noqa: E402 pylint: disable=wrong-import-position
+
 DATA = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "data"))
 PROGRAM = "/usr/local/bin/holdfast"
 HOLDFAST = os.environ["HOLDFAST"]
 STATE = "/var/lib/holdfast"
+SETTINGS = "/etc/holdfast"
 SECONDS = 60
 
 
@@ -25,7 +29,7 @@ def unit(name):
 
 
 class Units(unittest.TestCase):
-    NAMES = ("holdfast-monitor.service", "holdfast-worker.service")
+    NAMES = ("holdfast-agents.service", "holdfast-monitor.service", "holdfast-worker.service")
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="hf-units-")
@@ -44,7 +48,7 @@ class Units(unittest.TestCase):
 
     def start(self, name):
         """As systemd would: its command, its environment, its working folder."""
-        text = unit(name).replace(STATE, self.folder)
+        text = unit(name).replace(STATE, self.folder).replace(SETTINGS, self.folder)
         words = re.search(r"(?m)^ExecStart=(.*)$", text).group(1).split()
         self.assertEqual(words[0], PROGRAM)
         env = dict(re.findall(r"(?m)^Environment=(\w+)=(.*)$", text), PATH="/usr/local/bin:/usr/bin:/bin")
@@ -64,18 +68,36 @@ class Units(unittest.TestCase):
         with open(os.path.join(self.folder, name + ".log"), encoding="utf-8") as f:
             return f.read()
 
-    def test_together_they_run_what_is_scheduled(self):
-        services = [self.start(name) for name in self.NAMES]
+    def until(self, names, what):
         end = time.monotonic() + SECONDS
-        while not os.path.exists(self.folder + "/holdfast.db"):
-            self.assertLess(time.monotonic(), end, [self.log(name) for name in self.NAMES])
-        self.cli("schedule", "add", "tick", "--every", "1s", "--", "echo", "hello")
-        while "tick" not in self.cli("work", "list", "--status", "done"):
-            self.assertLess(time.monotonic(), end, [self.log(name) for name in self.NAMES])
-        self.assertIn("hello", self.cli("work", "output", "tick"))
-        for name, service in zip(self.NAMES, services):
+        while not what():
+            self.assertLess(time.monotonic(), end, [self.log(name) for name in names])
+
+    def stop(self, names, services):
+        for name, service in zip(names, services):
             service.terminate()
             self.assertEqual(service.wait(timeout=SECONDS), 0, self.log(name))
+
+    def test_together_they_run_what_is_scheduled(self):
+        names = ("holdfast-monitor.service", "holdfast-worker.service")
+        services = [self.start(name) for name in names]
+        self.until(names, lambda: os.path.exists(self.folder + "/holdfast.db"))
+        self.cli("schedule", "add", "tick", "--every", "1s", "--", "echo", "hello")
+        self.until(names, lambda: "tick" in self.cli("work", "list", "--status", "done"))
+        self.assertIn("hello", self.cli("work", "output", "tick"))
+        self.stop(names, services)
+
+    def test_the_agents_answer_what_is_sent(self):
+        server = servers.Server(self.folder + "/journal")
+        self.addCleanup(server.stop)
+        self.cli("config", "init", "--config", self.folder + "/holdfast.toml", "--model", "talk", "--base-url",
+                 f"http://127.0.0.1:{server.port}/v1")
+        self.cli("session", "create", "s", "--agent", "helper")
+        names = ("holdfast-agents.service",)
+        services = [self.start(name) for name in names]
+        self.cli("session", "send", "s", "hello")
+        self.until(names, lambda: "You said: hello" in self.cli("session", "log", "s"))
+        self.stop(names, services)
 
 
 if __name__ == "__main__":

@@ -478,7 +478,8 @@ static struct m_wait *end_one(struct m_call *call, const char *wait_id, const ch
                         "resumed");
         }
     }
-    *ret_mine = wait && m_same(wait->closed_by, closed_by);
+    *ret_mine = wait && m_same(wait->closed_by, closed_by) &&
+                m_same(wait->w.outcome, outcome);
     return wait;
 }
 

@@ -388,12 +388,130 @@ static void a_brief_page_needs_little_memory(void **state)
     hf_store_close(store);
 }
 
+/* ---- lists by name ----------------------------------------------------------------------- */
+
+#define SERIES_LITE                                                                      \
+    "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 45000) "  \
+    "SELECT i FROM n)"
+#define SERIES_PG "generate_series(1, 45000) AS n(i)"
+
+/* Schedules and subscriptions by plain SQL, created one after another. The first of each is of the
+ * origin or source type "first", the last is paused or disabled. */
+#define NAMED_ROWS(series, name)                                                         \
+    "INSERT INTO work_schedule (name, state, timing, every_ms, start_at, zone, days, "   \
+    "overlap, catch_up, miss_threshold_ms, kind, queue, priority, max_attempts, "        \
+    "disposition, revision, next_at, made, skipped, failures, created_at, updated_at, "  \
+    "look_at, tick, origin) "                                                            \
+    "SELECT " name ", coalesce(CASE WHEN i = 45000 THEN 'paused' END, 'active'), "       \
+    "'interval', 1000, 1, 'UTC', 'or', 'skip', 'latest', 1, 'k', 'q', 1, 1, "            \
+    "'rerunnable', 1, 9, 0, 0, 0, i, i, CASE WHEN i < 45000 THEN 9 END, 1, "             \
+    "CASE WHEN i = 1 THEN 'first' END FROM " series ";"                                  \
+    "INSERT INTO subscription (subscription_id, tenant, owner_scope, subscription_key, " \
+    "state, incarnation, revision, source_type, source_key, kind, queue, priority, "     \
+    "max_attempts, disposition, registrant, deliveries, created_at, updated_at) "        \
+    "SELECT " name ", '', 'host', " name ", "                                            \
+    "coalesce(CASE WHEN i = 45000 THEN 'disabled' END, 'enabled'), 'i', 1, "             \
+    "coalesce(CASE WHEN i = 1 THEN 'first' END, 'other'), 'k', 'k', 'q', 1, 1, "         \
+    "'rerunnable', 'r', 0, i, i FROM " series
+
+/* Reads pages: the first `empty` have no row and are continued, the next has one and ends it. */
+static void read_schedules(struct hf_store *store, struct hf_schedule_filter filter,
+                           int empty)
+{
+    struct hf_schedules *found = NULL, *before = NULL;
+    filter.size = sizeof(filter);
+    for (int page = 0; page <= empty; page++) {
+        filter.after = before ? hf_schedules_next(before) : NULL;
+        assert_int_equal(hf_schedule_list(store, NULL, &filter, &found, NULL), 0);
+        assert_int_equal(hf_schedules_count(found), page == empty ? 1 : 0);
+        assert_true((hf_schedules_next(found) != NULL) == (page < empty));
+        hf_schedules_free(before);
+        before = found;
+    }
+    hf_schedules_free(before);
+}
+
+static void read_subscriptions(struct hf_store *store, struct hf_trigger_filter filter,
+                               int empty)
+{
+    struct hf_subscriptions *found = NULL, *before = NULL;
+    filter.size = sizeof(filter);
+    for (int page = 0; page <= empty; page++) {
+        filter.after = before ? hf_subscriptions_next(before) : NULL;
+        assert_int_equal(hf_trigger_list(store, NULL, &filter, &found, NULL), 0);
+        assert_int_equal(hf_subscriptions_count(found), page == empty ? 1 : 0);
+        assert_true((hf_subscriptions_next(found) != NULL) == (page < empty));
+        hf_subscriptions_free(before);
+        before = found;
+    }
+    hf_subscriptions_free(before);
+}
+
+/* 45,000 rows are two windows of 20,000 and a rest. */
+static void read_named(struct hf_store *store)
+{
+    read_schedules(store, (struct hf_schedule_filter){ .state = "paused" }, 2);
+    read_schedules(store,
+                   (struct hf_schedule_filter){ .origin = "first", .newest = true }, 2);
+    read_subscriptions(store, (struct hf_trigger_filter){ .state = "disabled" }, 2);
+    read_subscriptions(
+        store, (struct hf_trigger_filter){ .source_type = "first", .newest = true }, 2);
+    /* Of a tenant that has none, no page looks on. */
+    const struct hf_caller other = { .size = sizeof(other), .tenant = "other" };
+    struct hf_schedules *none = NULL;
+    const struct hf_schedule_filter all = { .size = sizeof(all) };
+    assert_int_equal(hf_schedule_list(store, &other, &all, &none, NULL), 0);
+    assert_int_equal(hf_schedules_count(none), 0);
+    assert_null(hf_schedules_next(none));
+    hf_schedules_free(none);
+}
+
+static void a_page_by_name_looks_at_20000_rows_on_sqlite(void **state)
+{
+    (void)state;
+    struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
+    struct hf_store *store = NULL;
+    sqlite3 *db = NULL;
+    char folder[] = "/tmp/hf-named-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof(path), "%s/named.db", folder);
+    assert_int_equal(hf_store_open(path, &options, &store, NULL), 0);
+    hf_store_close(store);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    execute(db, NAMED_ROWS(SERIES_LITE, "printf('n%05d', i)"));
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(hf_store_open(path, &options, &store, NULL), 0);
+    read_named(store);
+    hf_store_close(store);
+    static const char *const ends[] = { "", "-wal", "-shm", "-hf" };
+    for (size_t i = 0; i < 4; i++) {
+        char file[80];
+        (void)snprintf(file, sizeof(file), "%s%s", path, ends[i]);
+        (void)unlink(file);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void a_page_by_name_looks_at_20000_rows_on_postgres(void **state)
+{
+    (void)state;
+    struct hf_store *store = pg_server_store(&server, "named");
+    PGconn *db = PQconnectdb(server.url);
+    pg_execute(db, "SET search_path = named");
+    pg_execute(db, NAMED_ROWS(SERIES_PG, "'n' || lpad(i::text, 5, '0')"));
+    PQfinish(db);
+    read_named(store);
+    hf_store_close(store);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_brief_page_needs_little_memory),
         cmocka_unit_test(pages_on_sqlite_do_not_grow_with_rows_that_ended),
         cmocka_unit_test(pages_on_postgres_do_not_grow_with_rows_that_ended),
+        cmocka_unit_test(a_page_by_name_looks_at_20000_rows_on_sqlite),
+        cmocka_unit_test(a_page_by_name_looks_at_20000_rows_on_postgres),
     };
     if (argc > 1)
         ended = (int)strtol(argv[1], NULL, 10);

@@ -1,7 +1,8 @@
-/* Batches that wait for a transaction on PostgreSQL share one: creates, and commits of
- * sessions, gathered into one statement each, and other batches next to them. */
+/* Batches that wait for a transaction on PostgreSQL share one: creates, commits of sessions and
+ * answers of waits, gathered into one statement each, and other batches next to them. */
 #include <holdfast/session.h>
 #include <holdfast/store.h>
+#include <holdfast/wait.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -361,11 +362,144 @@ static void a_commit_that_is_refused_is_refused_alone(void **state)
                         "a1 b0 c1");
 }
 
+/* ---- answers of waits ---------------------------------------------------------------------- */
+
+struct answerer {
+    struct hf_store *store;
+    struct hf_wait_resolve request;
+    char wait_id[HF_WAIT_ID_TEXT];
+    struct hf_wait_answer *answer;
+    int rc;
+    pthread_t thread;
+};
+
+/* A turn of that session that waits for an approval, and the answer to it. */
+static void asked(struct hf_store *store, const char *session_id, enum hf_wait_word word,
+                  struct answerer *one)
+{
+    static const char save[] = "a save of thirty-two bytes or more";
+    struct talker talker;
+    struct hf_session_stepped stepped;
+    open_talk(store, session_id, 0, &talker);
+    const struct hf_session_turn *turn = talker.held->turn;
+    struct hf_wait_spec wait = { .size = sizeof(wait),
+                                 .kind = HF_WAIT_APPROVAL,
+                                 .name = "1",
+                                 .policy = HF_AT_DEADLINE_DENY };
+    struct hf_session_step step = { .size = sizeof(step),
+                                    .session_id = session_id,
+                                    .token = talker.token,
+                                    .turn_id = turn->turn_id,
+                                    .chain = turn->chain,
+                                    .save = { save, sizeof(save) },
+                                    .waits = &wait,
+                                    .wait_count = 1,
+                                    .away = true };
+    assert_int_equal(hf_session_step(store, NULL, &step, &stepped, NULL), 0);
+    *one = (struct answerer){ .store = store };
+    assert_int_equal(hf_wait_id(turn->turn_id, HF_WAIT_APPROVAL, "1", one->wait_id, NULL),
+                     0);
+    one->request = (struct hf_wait_resolve){ .size = sizeof(one->request),
+                                             .wait_id = one->wait_id,
+                                             .word = word };
+    hf_session_answer_free(talker.held);
+}
+
+static void *answer_wait(void *arg)
+{
+    struct answerer *one = arg;
+    one->rc = hf_wait_resolve(one->store, NULL, &one->request, &one->answer, NULL);
+    return NULL;
+}
+
+/* All answer at once. Returns how many batches were gathered. */
+static int64_t answer_all(struct hf_store *store, struct answerer all[MAKERS])
+{
+    const struct pg *pg = pg_of(sql_store_of(store)->sql);
+    int64_t before = pg->counts.gathered;
+    struct jam jam;
+    jam_begin(&jam, store);
+    for (uint32_t i = 0; i < MAKERS; i++) {
+        assert_int_equal(pthread_create(&all[i].thread, NULL, answer_wait, &all[i]), 0);
+        await_group(store, PG_LEADERS_MAX, i + 1);
+    }
+    jam_end(&jam);
+    for (uint32_t i = 0; i < MAKERS; i++)
+        assert_int_equal(pthread_join(all[i].thread, NULL), 0);
+    return pg->counts.gathered - before;
+}
+
+static void is_answer(struct answerer *one, const char *session_id, bool accepted,
+                      const char *outcome)
+{
+    assert_int_equal(one->rc, 0);
+    assert_int_equal(one->answer->wait_count, 1);
+    assert_string_equal(one->answer->waits->wait_id, one->wait_id);
+    assert_string_equal(one->answer->waits->session_id, session_id);
+    assert_string_equal(one->answer->waits->outcome, outcome);
+    assert_int_equal(one->answer->accepted, accepted);
+    hf_wait_answer_free(one->answer);
+}
+
+/* Each is told of its own wait, and each unit has its own event. */
+static void answers_of_many_are_one_statement_each(void **state)
+{
+    (void)state;
+    struct answerer all[MAKERS];
+    struct hf_store *store = pg_server_store(&server, "answers");
+    asked(store, "a", HF_ANSWER_APPROVE, &all[0]);
+    asked(store, "b", HF_ANSWER_DENY, &all[1]);
+    asked(store, "c", HF_ANSWER_APPROVE, &all[2]);
+    assert_int_equal(answer_all(store, all), 3);
+    is_answer(&all[0], "a", true, "{\"kind\":\"approve\"}");
+    is_answer(&all[1], "b", true, "{\"kind\":\"deny\"}");
+    is_answer(&all[2], "c", true, "{\"kind\":\"approve\"}");
+    hf_store_close(store);
+    assert_string_equal(
+        pg_server_sql(&server, "SELECT string_agg(s.session_id || w.state || u.status ||"
+                               " (s.ready_at IS NOT NULL), ' ' ORDER BY s.session_id)"
+                               " FROM answers.session s JOIN answers.wait w USING"
+                               " (session_key) JOIN answers.work_state u ON u.seq ="
+                               " w.turn_key"),
+        "aresolvedqueuedtrue bresolvedqueuedtrue cresolvedqueuedtrue");
+    assert_string_equal(
+        pg_server_sql(&server,
+                      "SELECT count(*) || ' ' || count(DISTINCT e.seq) || ' ' ||"
+                      " count(DISTINCT e.xid) || ' ' || count(DISTINCT e.message)"
+                      " FROM answers.work_event e"
+                      " WHERE e.event_type = 'resumed'"
+                      " AND e.from_status = 'waiting_user'"),
+        "3 3 1 3");
+}
+
+/* Two of the same wait and one of another: the first is the outcome. */
+static void an_answer_that_comes_second_is_told_so_alone(void **state)
+{
+    (void)state;
+    struct answerer all[MAKERS];
+    struct hf_store *store = pg_server_store(&server, "twice");
+    asked(store, "a", HF_ANSWER_APPROVE, &all[0]);
+    asked(store, "b", HF_ANSWER_APPROVE, &all[2]);
+    all[1] = all[0];
+    all[1].request.wait_id = all[1].wait_id;
+    all[1].request.word = HF_ANSWER_DENY;
+    assert_int_equal(answer_all(store, all), 0);
+    is_answer(&all[0], "a", true, "{\"kind\":\"approve\"}");
+    is_answer(&all[1], "a", false, "{\"kind\":\"approve\"}");
+    is_answer(&all[2], "b", true, "{\"kind\":\"approve\"}");
+    hf_store_close(store);
+    assert_string_equal(pg_server_sql(&server, "SELECT count(*) FROM twice.work_event e"
+                                               " WHERE e.event_type = 'resumed'"),
+                        "2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commits_of_many_sessions_are_one_statement_each),
         cmocka_unit_test(a_commit_that_is_refused_is_refused_alone),
+        cmocka_unit_test(answers_of_many_are_one_statement_each),
+        cmocka_unit_test(an_answer_that_comes_second_is_told_so_alone),
         cmocka_unit_test(each_of_many_claims_in_a_group_has_its_own_row),
         cmocka_unit_test(creates_and_a_close_out_are_one_transaction),
         cmocka_unit_test(who_is_refused_in_a_group_is_refused_alone),

@@ -13,14 +13,19 @@
 
 #define PAST "2026-01-01T00:00:00Z"
 
+static struct hf_schedule_spec once(const char *name)
+{
+    return (struct hf_schedule_spec){ .size = sizeof(struct hf_schedule_spec),
+                                      .name = name,
+                                      .at = PAST,
+                                      .zone = "Europe/Berlin",
+                                      .priority = -1 };
+}
+
 static int add(struct hf_store *store, const char *name)
 {
     struct hf_schedules *made = NULL;
-    struct hf_schedule_spec wanted = { .size = sizeof(wanted),
-                                       .name = name,
-                                       .at = PAST,
-                                       .zone = "Europe/Berlin",
-                                       .priority = -1 };
+    struct hf_schedule_spec wanted = once(name);
     struct hf_err err = { 0 };
     int rc = hf_schedule_add(store, NULL, &wanted, &made, &err);
     if (rc == 0)
@@ -71,6 +76,15 @@ static void t37_a_schedule_that_cannot_be_handled_does_not_stop_others(void **st
     assert_string_equal(bad->state, "active");
     assert_int_equal(bad->failures, 1);
     assert_non_null(strstr(bad->last_error, "never fires"));
+    hf_schedules_free(found);
+    /* The same definition once more changes nothing, and its answer shows what is stored. */
+    run_sql(db,
+            "UPDATE work_schedule SET zone = 'Europe/Berlin' WHERE name = 'bad-zone'");
+    struct hf_schedule_spec same = once("bad-zone");
+    assert_int_equal(hf_schedule_update(store, NULL, &same, 1, &found, NULL), 0);
+    assert_false(hf_schedules_changed(found));
+    assert_int_equal(hf_schedules_at(found, 0)->failures, 1);
+    assert_non_null(hf_schedules_at(found, 0)->last_error);
     hf_schedules_free(found);
     /* Mended, it goes on: the zone is back, the minute is over. */
     run_sql(db,

@@ -20,7 +20,7 @@
 #define KEPT 66 /* rows of each list that live through every walk */
 #define BATCH 1000
 #define BATCHES 22 /* of units that stay queued; more than a page looks at */
-#define WALKS 24
+#define WALKS 40   /* as often each list */
 #define SEEN_MOST 200000
 
 static struct pg_server server;
@@ -90,6 +90,48 @@ static void create_session(const char *prefix, int number, const char *agent)
     hf_session_answer_free(answer);
 }
 
+static void create_schedule(const char *name)
+{
+    const struct hf_schedule_spec wanted = {
+        .size = sizeof(wanted), .name = name, .every_ms = 3600000, .priority = -1
+    };
+    struct hf_schedules *made = NULL;
+    assert_int_equal(hf_schedule_add(store, NULL, &wanted, &made, NULL), 0);
+    hf_schedules_free(made);
+}
+
+static void create_subscription(const char *key)
+{
+    const struct hf_subscription_spec wanted = { .size = sizeof(wanted),
+                                                 .key = key,
+                                                 .source_type = "walk",
+                                                 .source_key = "walk",
+                                                 .priority = -1 };
+    struct hf_subscriptions *made = NULL;
+    assert_int_equal(hf_trigger_subscribe(store, NULL, &wanted, &made, NULL), 0);
+    hf_subscriptions_free(made);
+}
+
+/* A schedule and a subscription, before and behind the rows that are kept; those of three rounds
+ * before go. */
+static void churn_named(int round)
+{
+    char name[32];
+    (void)snprintf(name, sizeof(name), "%sgone-%d", round % 2 ? "a-" : "z-", round);
+    create_schedule(name);
+    create_subscription(name);
+    if (round < 3)
+        return;
+    (void)snprintf(name, sizeof(name), "%sgone-%d", round % 2 ? "z-" : "a-", round - 3);
+    const struct hf_trigger_change remove = { .size = sizeof(remove),
+                                              .verb = HF_TRIGGER_REMOVE,
+                                              .key = name };
+    struct hf_subscriptions *removed = NULL;
+    assert_int_equal(hf_schedule_remove(store, NULL, name, 0, NULL), 0);
+    assert_int_equal(hf_trigger_change(store, NULL, &remove, &removed, NULL), 0);
+    hf_subscriptions_free(removed);
+}
+
 /* Takes some units that may go and ends them. */
 static void settle(size_t count)
 {
@@ -129,6 +171,7 @@ static void *churn(void *unused)
         hf_answer_free(answer);
         create_process("gone-process-", round, "gone");
         create_session("gone-session-", round, "gone");
+        churn_named(round);
         settle(15);
         assert_int_equal(hf_work_prune(store, NULL, 0, 50, &pruned, NULL), 0);
     }
@@ -145,6 +188,10 @@ static void fill(void)
         for (int i = from; i < to; i++) {
             create_process("keep-process-", i, "kept");
             create_session("keep-", i, "kept");
+            char name[32];
+            (void)snprintf(name, sizeof(name), "keep-%d", i);
+            create_schedule(name);
+            create_subscription(name);
         }
     }
 }
@@ -256,6 +303,46 @@ static void session_page(const struct draw *draw, char cursor[200], struct seen 
     hf_session_answer_free(found);
 }
 
+static void schedule_page(const struct draw *draw, char cursor[200], struct seen *seen)
+{
+    const struct hf_schedule_filter filter = {
+        .size = sizeof(filter),
+        .newest = draw->newest,
+        .state = draw->kept ? "active" : NULL,
+        .limit = draw->limit,
+        .after = *cursor ? cursor : NULL,
+    };
+    struct hf_schedules *found = NULL;
+    struct hf_err err = { 0 };
+    if (hf_schedule_list(store, NULL, &filter, &found, &err))
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < hf_schedules_count(found); i++)
+        see(seen, hf_schedules_at(found, i)->name);
+    keep_cursor(hf_schedules_next(found), cursor);
+    hf_schedules_free(found);
+}
+
+static void subscription_page(const struct draw *draw, char cursor[200],
+                              struct seen *seen)
+{
+    const struct hf_trigger_filter filter = {
+        .size = sizeof(filter),
+        .newest = draw->newest,
+        .state = draw->kept ? "enabled" : NULL,
+        .source_type = draw->found ? "walk" : NULL,
+        .limit = draw->limit,
+        .after = *cursor ? cursor : NULL,
+    };
+    struct hf_subscriptions *found = NULL;
+    struct hf_err err = { 0 };
+    if (hf_trigger_list(store, NULL, &filter, &found, &err))
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < hf_subscriptions_count(found); i++)
+        see(seen, hf_subscriptions_at(found, i)->subscription_key);
+    keep_cursor(hf_subscriptions_next(found), cursor);
+    hf_subscriptions_free(found);
+}
+
 static const struct {
     const char *label;
     page *page;
@@ -264,6 +351,8 @@ static const struct {
     { "work", work_page, "keep-" },
     { "processes", process_page, "keep-process-" },
     { "sessions", session_page, "keep-" },
+    { "schedules", schedule_page, "keep-" },
+    { "subscriptions", subscription_page, "keep-" },
 };
 
 static void judge(size_t list, const struct draw *draw, struct seen *seen)
@@ -294,8 +383,8 @@ static void walk(struct seen *seen, size_t list)
                          .found = roll(3) == 0,
                          .queue = roll(3) == 0 ? queue_of((int)roll(3)) : NULL };
     char cursor[200] = "";
-    /* A walk over all rows has large pages. */
-    draw.limit = draw.kept || draw.found ? 1 + roll(60) : 1000;
+    /* A walk over all units has large pages. */
+    draw.limit = list > 2 || draw.kept || draw.found ? 1 + roll(60) : 1000;
     seen->count = 0;
     size_t pages = 0;
     do {

@@ -9,7 +9,8 @@
 
 #define SHOWN_BYTES 400 /* of what was said, in the answer */
 
-/* A call that is out, in an arena of its own. */
+/* A call that is out. It lies in its own arena, so a copy of the arena is taken before it is
+ * freed. */
 struct call {
     struct call *next;
     struct hf_arena arena;
@@ -119,7 +120,8 @@ static int plan(struct call *call, const struct hf_render *render)
 
 /* ---- a call ---------------------------------------------------------------------------- */
 
-static void forget(struct call *call)
+/* Takes the call off its provider's list and stops its timer. */
+static void detach(struct call *call)
 {
     struct call **at = &call->owner->calls;
     while (*at && *at != call)
@@ -131,21 +133,31 @@ static void forget(struct call *call)
 
 static void call_free(struct call *call)
 {
-    forget(call);
+    detach(call);
     struct hf_arena arena = call->arena;
     hf_arena_fini(&arena);
 }
 
+/* About four bytes of text are one token. */
+static int64_t tokens(int64_t bytes)
+{
+    return bytes / 4 + 1;
+}
+
+/* Ends a call whose text was sent: its sink gets the whole response, with the tool call if one was
+ * ordered, and the call is freed. It leaves the list first, so that a cancel from inside the sink
+ * finds no call. */
 static void end_call(struct call *call)
 {
-    struct hf_part parts[2] = { { .content = { call->text, call->len } } };
+    struct hf_part parts[2] = { { .kind = HF_PART_TEXT,
+                                  .content = { call->text, call->len } } };
     struct hf_llm_response response = {
         .size = sizeof(response),
         .parts = parts,
         .part_count = call->tool ? 2 : 1,
         .reason = call->tool ? HF_REASON_TOOL_USE : HF_REASON_STOP,
         .text_streamed = true,
-        .usage = { .input = call->asked / 4 + 1, .output = (int64_t)call->len / 4 + 1 },
+        .usage = { .input = tokens(call->asked), .output = tokens((int64_t)call->len) },
         .model = "scripted"
     };
     struct hf_model_event event = { .kind = HF_MODEL_END, .response = &response };
@@ -155,7 +167,7 @@ static void end_call(struct call *call)
                                      .call_id = "s1",
                                      .tool = call->tool,
                                      .content = { call->args, strlen(call->args) } };
-    forget(call); /* a cancel from inside the callback finds nothing */
+    detach(call);
     sink.event(sink.user, &event);
     struct hf_arena arena = call->arena;
     hf_arena_fini(&arena);

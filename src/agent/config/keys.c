@@ -25,13 +25,13 @@
     P("whole_timeout", DURATION, "duration", false, http.whole_ms,                       \
       "for a whole call (300s); \"none\": no limit")                                     \
     P("token_field", TEXT, "string", false, endpoint.token_field,                        \
-      "openai-chat: the name of the output cap (max_tokens)")                            \
+      "openai-chat: the field that max_output_tokens is sent as (max_tokens)")           \
     P("omit", OMIT, "array", false, endpoint.omit,                                       \
-      "options that the endpoint does not have")                                         \
+      "options of models that the endpoint does not have and are not sent")              \
     P("no_stream_usage", FLAG, "boolean", false, endpoint.no_stream_usage,               \
       "openai-chat: the endpoint refuses stream_options (false)")                        \
     P("max_tokens", COUNT, "integer", false, endpoint.max_tokens,                        \
-      "anthropic-messages: the cap of requests without one (32768)")
+      "anthropic-messages: used if omit names max_output_tokens (32768)")
 
 #define MODEL_KEYS(M, O)                                                                 \
     M("provider", TEXT, "string", true, provider, "the NAME of a [provider.NAME]")       \
@@ -40,11 +40,11 @@
     M("context_tokens", COUNT, "integer", true, config.context_tokens,                   \
       "tokens of a request and its answer together")                                     \
     M("output_tokens", COUNT, "integer", true, config.output_tokens,                     \
-      "most tokens of an answer; below context_tokens")                                  \
+      "most tokens that the model can write; below context_tokens")                      \
     M("route", TEXT, "string", false, config.route,                                      \
-      "where opaque data of this model may go back to (PROVIDER/ID)")                    \
+      "models with the same route share opaque reasoning data (PROVIDER/ID)")            \
     O("max_output_tokens", "integer", MAX_OUTPUT_TOKENS,                                 \
-      "the cap of one request (output_tokens)")                                          \
+      "most tokens that a request asks for (output_tokens)")                             \
     O("temperature", "number", TEMPERATURE, "0 or above")                                \
     O("seed", "integer", SEED, "for endpoints that take one")                            \
     O("stop", "array", STOP, "1 to 16 texts at which the model is to stop")              \
@@ -53,7 +53,7 @@
       "whether several tools may be called at once")                                     \
     O("stream", "boolean", STREAM, "whether the answer comes as a stream (true)")        \
     O("images", "boolean", IMAGES,                                                       \
-      "whether it takes images (true); otherwise it is told that there is one")
+      "whether it takes images (true); otherwise it reads a note for each")
 
 #define AGENT_KEYS(A)                                                                    \
     A("model", TEXT, "string", true, shown.model, "the NAME of a [model.NAME]")          \
@@ -68,9 +68,9 @@
     A("allow", LIST, "array", false, shown.allow,                                        \
       "hosts that fetch_url may reach although a rule refuses their address")            \
     A("turn_budget", COUNT, "integer", false, shown.turn_budget,                         \
-      "model calls of one turn (50)")                                                    \
+      "most model calls of one turn (50)")                                               \
     A("no_progress_budget", COUNT, "integer", false, shown.no_progress_budget,           \
-      "failed attempts in a row (12)")                                                   \
+      "failed attempts in a row that end a turn (12)")                                   \
     A("protocol", TEXT, "string", false, protocol, "standard (standard)")
 
 #define TOOL_KEYS(T)                                                                     \
@@ -78,13 +78,13 @@
       "a program and its arguments; no shell is between")                                \
     T("description", TEXT, "string", true, shown.description, "for the model")           \
     T("recovery", TEXT, "string", true, recovery,                                        \
-      "rule for a call of a lost worker: safe, keyed, probe or ask")                     \
+      "what happens if its worker dies: safe, keyed, probe or ask")                      \
     T("schema", TEXT, "string", false, schema,                                           \
       "JSON Schema of the arguments (any object)")                                       \
     T("input", TEXT, "string", false, input,                                             \
-      "form of the arguments: stdin (JSON) or flags (stdin)")                            \
+      "where the arguments go: stdin, as JSON, or flags (stdin)")                        \
     T("probe", LIST, "array", false, shown.probe_argv,                                   \
-      "the class probe: a command that tells whether a call happened")                   \
+      "for recovery probe: a command that tells whether a call happened")                \
     T("env", LIST, "array", false, shown.env, "its environment: \"NAME=VALUE\"")         \
     T("pass_env", LIST, "array", false, shown.pass_env,                                  \
       "variables that it gets from the worker's environment")                            \
@@ -94,15 +94,15 @@
     T("output_bytes", COUNT, "integer", false, shown.output_bytes,                       \
       "bytes of its output that are kept (16384)")                                       \
     T("approve", TEXT, "string", false, shown.approval.rule,                             \
-      "calls that need an approval: never, always, or a rule (never)")                   \
+      "calls that need an approval: never, always, or a rule in JSON (never)")           \
     T("approve_question", TEXT, "string", false, shown.approval.question,                \
       "what is asked (May NAME be called?)")                                             \
     T("approve_by", TEXT, "string", false, shown.approval.terms.answerer,                \
       "the name of the actor that may answer (any)")                                     \
     T("approve_within", DURATION, "duration", false, shown.approval.terms.within_ms,     \
-      "how long an answer is waited for (24h)")                                          \
+      "how long an answer is waited for (policy: 24h)")                                  \
     T("approve_otherwise", TEXT, "string", false, approve_otherwise,                     \
-      "what happens without one: deny, approve, result or fail_turn (deny)")
+      "what an unanswered call does: deny, approve, result or fail_turn (deny)")
 
 #define P(name, field, type, needed, member, what)                                       \
     { "provider", (name), (type), (needed), (what) },

@@ -1,4 +1,8 @@
-/* One table of a configuration file, read by the list of keys. */
+/* One table of a configuration file, as "[model.fast]": path[0] is its kind ("model"), path[1] its
+ * name ("fast"). Each pair KEY = VALUE is looked up in the list of keys (keys.c), checked by its
+ * type, and stored in the struct that is being filled (reading->into). Errors name the line.
+ * In a partial reading keys may be missing: the table of a built-in tool says only which of its
+ * calls need an approval. */
 #include "agent/config/config.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -147,6 +151,8 @@ static bool has_pair(const struct hf_toml_table *table, const char *key)
     return pair != NULL;
 }
 
+/* Stores every pair of the table. Then, unless the reading is partial, HF_EINVAL for a key that
+ * this kind of table needs and does not have. The first error ends the reading. */
 int config_read_pairs(const struct config_reading *reading)
 {
     int rc = 0;

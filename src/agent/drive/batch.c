@@ -1,4 +1,10 @@
-/* The calls of one TOOL_CALLS effect: begun up to a limit, settled one by one. */
+/* The calls of one TOOL_CALLS effect (a batch): begun up to a limit, settled one by one.
+ *
+ * A call is checked, and may need an approval first. To begin it is to add its intent to the
+ * pending step; it runs when that step is stored (enum drive_at). Its outcome joins a later step
+ * and answers the machine. A call that a lost worker had begun is answered from its entry, or
+ * handled by the recovery class of its tool. A call that waits for an answer from outside
+ * (DRIVE_WAITING) runs nowhere, and takes no place under the limit. */
 #include "agent/drive/drive.h"
 
 #include <string.h>
@@ -169,13 +175,20 @@ static int check_and_begin(struct hf_drive *drive, struct drive_call *call)
     return rc;
 }
 
+/* Begun and not ended: from the intent on, which counts so that a step never begins more calls than
+ * may run. */
+static bool takes_a_place(enum drive_at at)
+{
+    return at == DRIVE_INTENT || at == DRIVE_STORING || at == DRIVE_ARMED ||
+           at == DRIVE_OUT;
+}
+
+/* The calls of the batch that count against the limit of calls that run at once. */
 static int64_t count_running(const struct hf_drive *drive)
 {
     int64_t count = 0;
     for (size_t i = 0; i < drive->call_count; i++)
-        if (drive->calls[i].run.at > DRIVE_NOT_BEGUN &&
-            drive->calls[i].run.at < DRIVE_SETTLED)
-            count++;
+        count += takes_a_place(drive->calls[i].run.at);
     return count;
 }
 
@@ -331,12 +344,14 @@ static int retry_or_finish(struct hf_drive *drive, struct drive_call *call,
     return rc;
 }
 
-/* A call that did not end by itself. */
+/* A call that did not end by itself. It may have happened, and a retry has another key, under
+ * which the service behind a keyed tool would do it once more. */
 static int finish_cut(struct hf_drive *drive, struct drive_call *call, bool timed_out)
 {
+    bool safe = call->recovery == HF_RECOVERY_SAFE;
     struct hf_failure late = { .class_ = HF_FAILURE_TIMEOUT,
                                .source = HF_FROM_RUNTIME,
-                               .retry = HF_RETRY_SAFE,
+                               .retry = safe ? HF_RETRY_SAFE : HF_RETRY_NEVER,
                                .code = "timeout",
                                .message = span_of("the tool did not end in its time") };
     struct hf_tool_result result = { .outcome = HF_TOOL_FAILURE, .failure = &late };

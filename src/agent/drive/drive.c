@@ -1,10 +1,22 @@
-/* A drive: events in, actions out. */
+/* A drive carries one turn of the turn machine from its claim to its commit: events go in
+ * (hf_drive_feed), actions come out (hf_drive_next), and a worker performs them.
+ *
+ * This file makes and frees drives, chooses the next action, and takes events. The machine asks for
+ * effects (effects.c); what is to be stored of them is collected in a pending step (step.c), and
+ * while one step is being stored (`storing`) the machine is not polled. A fault inside a drive is
+ * never returned: the drive stops what runs, and its next action is BACK, with the error, so that
+ * the turn is handed back as its last stored step left it. */
 #include "agent/drive/drive.h"
 
 #include <string.h>
 
 #include "base/err.h"
 #include "base/sized.h"
+
+/* Defaults of struct hf_drive_config. -1 retries: never. */
+#define TOOL_LIMIT 8
+#define TOOL_RETRIES 3
+#define AWAY_MS 30000
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -59,7 +71,7 @@ static int copy_entries(struct hf_drive *drive, const struct hf_drive_turn *turn
         struct hf_effect_entry *entry = &drive->entries[i];
         *entry = *given;
         entry->key = hf_arena_text(&drive->stay, given->key);
-        entry->kind = NULL; /* the key says what it is */
+        entry->kind = NULL; /* not needed: the key tells a model call from a tool call */
         entry->envelope.at = hf_arena_copy(&drive->stay, given->envelope.at,
                                            given->envelope.len);
         entry->outcome.at = hf_arena_copy(&drive->stay, given->outcome.at,
@@ -119,6 +131,8 @@ static void restore(struct hf_drive *drive)
         cancel(drive, drive->cancel);
 }
 
+/* Begins a new turn, or restores the saved one. A restore that fails is no error here: the drive is
+ * made, and its first action is BACK with the reason. */
 static int begin(struct hf_drive *drive, const struct hf_drive_turn *turn,
                  struct hf_err *err)
 {
@@ -148,9 +162,9 @@ static void set_up(struct hf_drive *drive, const struct hf_drive_config *config,
     drive->setup = config->setup;
     drive->tools = hf_toolset_ref(config->tools);
     drive->host = config->host ? config->host : hf_effect_host_journal();
-    drive->tool_limit = config->tool_limit > 0 ? config->tool_limit : 8;
-    drive->tool_retries = config->tool_retries ? config->tool_retries : 3;
-    drive->away_ms = config->away_ms > 0 ? config->away_ms : 30000;
+    drive->tool_limit = config->tool_limit > 0 ? config->tool_limit : TOOL_LIMIT;
+    drive->tool_retries = config->tool_retries ? config->tool_retries : TOOL_RETRIES;
+    drive->away_ms = config->away_ms > 0 ? config->away_ms : AWAY_MS;
     drive->fence = turn->fence;
     drive->step = turn->step;
     drive->node_count = turn->node_count;
@@ -163,6 +177,8 @@ static void set_up(struct hf_drive *drive, const struct hf_drive_config *config,
     hf_arena_init_small(&drive->pending[1].arena, drive->alloc, 1024, 16384);
 }
 
+/* Ids, entries, waits and the save are copied, inputs and causes too, by the machine. The setup,
+ * the host, and what turn->base lends must outlive the drive; it takes a reference to the tools. */
 int hf_drive_new(const struct hf_drive_config *config, const struct hf_drive_turn *turn,
                  struct hf_drive **ret_drive, struct hf_err *err)
 {

@@ -1,4 +1,12 @@
-/* What each effect of the turn machine asks for. */
+/* What each effect of the turn machine asks for, and what a model's reply answers.
+ *
+ * An effect goes out only after the store has its intent. A model call is decided by the journal:
+ * without an entry its intent joins the pending step (DRIVE_INTENT); while that step
+ * is stored it is STORING; then it is ARMED, and the next action is the call (OUT). Its reply
+ * settles it (SETTLED) in the next step. With a settled entry the stored outcome answers the
+ * machine, without a call. An entry that a lost worker left open is armed again, under the same
+ * key. The envelope is canonical JSON of what identifies the request: if a stored one differs, the
+ * turn would go on from another history, and it fails. */
 #include "agent/drive/drive.h"
 
 #include <string.h>
@@ -26,7 +34,10 @@ int drive_contradiction(struct hf_drive *drive, enum hf_decision decision,
 
 /* ---- model calls ------------------------------------------------------------------- */
 
-static int begin_model(struct hf_drive *drive, const char *envelope)
+/* Adds the intent of the outstanding model call to the pending step: a journal entry, copied, and
+ * the blobs that the request refers to, which recovery will need. Nothing is called yet; the call
+ * becomes an action when the step is stored. */
+static int add_model_intent(struct hf_drive *drive, const char *envelope)
 {
     char key[HF_EFFECT_KEY_ROOM];
     hf_effect_key(drive->effect.id, NULL, 0, key);
@@ -77,6 +88,7 @@ static int replay_model(struct hf_drive *drive, const struct hf_effect_entry *en
     return rc;
 }
 
+/* The machine asks for a model call: begins it, answers it from the journal, or takes it over. */
 static int on_model(struct hf_drive *drive)
 {
     struct hf_arena *arena = &drive_pending(drive)->arena;
@@ -92,7 +104,7 @@ static int on_model(struct hf_drive *drive)
         return 0;
     }
     if (decision == HF_DECISION_ABSENT)
-        return begin_model(drive, text);
+        return add_model_intent(drive, text);
     if (decision == HF_DECISION_REPLAY)
         return replay_model(drive, entry);
     if (decision != HF_DECISION_TAKE_OVER)

@@ -29,10 +29,20 @@ static int add_text(struct hf_decode *decode, enum hf_part_kind kind, struct hf_
     return rc ? rc : hf_reply_text(&decode->reply, part, raw);
 }
 
-/* Opaque items, appended to the array that is sent back. */
+/* Not so for null, a text, and an empty array. */
+static bool has_items(struct hf_span raw)
+{
+    struct hf_walk walk;
+    hf_walk_begin(&walk, raw);
+    return hf_walk_enter(&walk, '[') && hf_walk_more(&walk);
+}
+
+/* The items of a chunk's reasoning_details, which only the provider can read (sealed reasoning).
+ * All items of a reply are one array, part->replay, which the next request sends back with the
+ * reply. With them the answer has begun (`output`). */
 static int add_details(struct hf_decode *decode, struct hf_span raw)
 {
-    if (raw.len <= 2 || *(const char *)raw.at != '[')
+    if (!has_items(raw))
         return 0;
     struct hf_reply_part *part = NULL;
     int rc = hf_reply_part(&decode->reply, HF_PART_REASONING, THE_ONE, &part);

@@ -1,3 +1,9 @@
+/* The line editor of the chat: bytes from a terminal in, an edited text out.
+ *
+ * Each byte goes to editor_feed, which is a small machine: in GROUND a byte is a key or a
+ * character; ESCAPE, SEQUENCE and FUNCTION collect what follows an ESC; PARTIAL collects the bytes
+ * of a character that has several. `held` has the bytes of what is being collected. What is pasted
+ * comes between two sequences of the terminal, and is text, whatever bytes it has. */
 #include "cli/chat/editor.h"
 
 #include <stdlib.h>
@@ -332,26 +338,37 @@ static void turn_to(struct editor *editor, int state)
     editor->held[0] = 0;
 }
 
-/* A byte of text. One of a character that has several waits for the others; bytes that are no
- * character are left out. */
-static enum editor_event text_byte(struct editor *editor, char byte)
+/* The next byte of a character that has several (UTF-8). The character is inserted with its last
+ * byte. Bytes that are no character are left out: a byte that cannot begin one, and a character
+ * that its next byte breaks off. That byte then counts by itself, since it may begin the next
+ * one. */
+static enum editor_event collect_character(struct editor *editor, char byte)
 {
     struct glyph glyph;
+    hold(editor, byte);
+    size_t len = editor->held_len;
+    size_t used = glyph_read(editor->held, len, &glyph); /* 0: more bytes belong to it */
+    if (used == 0)
+        return EDITOR_NONE;
+    bool whole = used == len && len > 1;
+    if (whole)
+        insert(editor, glyph.bytes, glyph.len);
+    turn_to(editor, GROUND);
+    if (whole)
+        return EDITOR_CHANGED;
+    return len > 1 ? editor_feed(editor, byte) : EDITOR_NONE;
+}
+
+/* A byte of text: a character of its own, or a part of one. */
+static enum editor_event text_byte(struct editor *editor, char byte)
+{
     if (editor->state != PARTIAL && (byte & 0x80) == 0) {
         insert(editor, &byte, 1);
         return EDITOR_CHANGED;
     }
     if (editor->state != PARTIAL)
         turn_to(editor, PARTIAL);
-    hold(editor, byte);
-    size_t used = glyph_read(editor->held, editor->held_len, &glyph);
-    if (used == 0)
-        return EDITOR_NONE;
-    bool whole = used == editor->held_len && used > 1;
-    if (whole)
-        insert(editor, glyph.bytes, glyph.len);
-    turn_to(editor, GROUND);
-    return whole || (byte & 0x80) ? EDITOR_CHANGED : editor_feed(editor, byte);
+    return collect_character(editor, byte);
 }
 
 static enum editor_event escape(struct editor *editor, char byte)

@@ -1,4 +1,11 @@
-/* holdfast run: one command as leased work. */
+/* holdfast run: one command as leased work.
+ *
+ * A run makes a unit (or claims the one that --id names), executes its command under the unit's
+ * lease, and settles the unit by how the command ended. A unit with a lane, a key of which at most
+ * one unit runs, may have to wait before it runs; a failed one may wait for its retry, which the
+ * same process executes. A second run with the same key does not execute the command: it waits for
+ * the first one's unit and exits as that did. Signals are noted in runner.told, and each wait looks
+ * there. */
 #include "cli/cmd/runner.h"
 
 #include <errno.h>
@@ -364,8 +371,8 @@ static int claim_unit(struct job *job)
     return rc;
 }
 
-/* Does the unit wait for its next run, in no caller's hands? */
-static bool waits(struct job *job)
+/* Does the unit wait to be executed, with no holder? Also false if the store does not answer. */
+static bool waits_to_run(struct job *job)
 {
     struct cli *cli = job->runner.cli;
     struct hf_answer *found = NULL;
@@ -377,9 +384,10 @@ static bool waits(struct job *job)
     return status == HF_STATUS_RETRY_SCHEDULED || status == HF_STATUS_QUEUED;
 }
 
-/* Interrupted while nothing of the unit runs: it is cancelled, as if its command had been. Where
- * a caller runs it by now, it is theirs. */
-static int cancel_unit(struct job *job, const char *reason)
+/* Interrupted while nothing of the unit runs: cancels it, as if its command had been interrupted,
+ * and sets the status of the result to cancelled. A unit that another caller executes by now, or
+ * that has ended, is left as it is: 0, and the status stays. */
+static int cancel_waiting_unit(struct job *job, const char *reason)
 {
     struct cli *cli = job->runner.cli;
     struct hf_answer *done = NULL;
@@ -387,7 +395,7 @@ static int cancel_unit(struct job *job, const char *reason)
                                 .verb = HF_VERB_CANCEL,
                                 .id = job->work_id,
                                 .reason = reason };
-    if (!waits(job))
+    if (!waits_to_run(job))
         return 0;
     int rc = hf_work_change(cli->store, &cli->who, &cancel, 1, HF_ALL_OR_NONE, &done,
                             &cli->err);
@@ -397,26 +405,35 @@ static int cancel_unit(struct job *job, const char *reason)
     return rc;
 }
 
-static int stop_in_lane(struct job *job)
+/* A signal came while the unit waited for its lane, so its command never ran: HF_EHELD, which says
+ * what becomes of the unit. SIGINT cancels it; after any other signal it stays in the queue. */
+static int stop_before_run(struct job *job)
 {
-    bool interrupted = job->runner.told == SIGINT;
-    int rc = interrupted ? cancel_unit(job, "interrupted before it ran") : 0;
-    return rc ? rc
-              : hf_fail(&job->runner.cli->err, HF_EHELD, "--lane",
-                        "stopped while unit %s waited for its lane: it %s", job->work_id,
-                        interrupted ? "was cancelled" : "stays in the queue");
+    bool cancelled = false;
+    if (job->runner.told == SIGINT) {
+        int rc = cancel_waiting_unit(job, "interrupted before it ran");
+        if (rc)
+            return rc;
+        cancelled = job->result.status != NULL;
+    }
+    const char *fate = cancelled           ? "it was cancelled"
+                       : waits_to_run(job) ? "it stays in the queue"
+                                           : "it does not wait any more";
+    return hf_fail(&job->runner.cli->err, HF_EHELD, "--lane",
+                   "stopped while unit %s waited for its lane: %s", job->work_id, fate);
 }
 
-/* Its lane is taken: wait for it, until a signal says to stop. */
+/* The lane of the unit is taken: claims the unit again and again, until it is ours, or a signal
+ * says to stop, or the unit has ended (HF_ETRANSITION). */
 static int wait_for_lane(struct job *job)
 {
     struct pollfd fds[1];
     int rc = HF_EHELD;
-    while (rc == HF_EHELD || rc == HF_ETRANSITION) {
+    while (rc == HF_EHELD || (rc == HF_ETRANSITION && waits_to_run(job))) {
         hf_answer_free(job->answer);
         job->answer = NULL;
         if (job->runner.told)
-            return stop_in_lane(job);
+            return stop_before_run(job);
         runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
         rc = claim_unit(job);
     }
@@ -513,7 +530,8 @@ static int take_again(struct job *job)
 {
     struct pollfd fds[1];
     int rc = take_unit(job);
-    while ((rc == HF_EHELD || rc == HF_ETRANSITION) && !job->runner.told && waits(job)) {
+    while ((rc == HF_EHELD || rc == HF_ETRANSITION) && !job->runner.told &&
+           waits_to_run(job)) {
         hf_run_free(job->run);
         job->run = NULL;
         runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
@@ -631,7 +649,7 @@ static int run_all(struct job *job)
     }
     if (rc == 0 && wants_retry(job) &&
         (job->runner.told == SIGINT || job->told == SIGINT))
-        rc = cancel_unit(job, "interrupted before its retry");
+        rc = cancel_waiting_unit(job, "interrupted before its retry");
     return rc;
 }
 

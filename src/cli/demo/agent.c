@@ -1,6 +1,7 @@
 /* The last acts of the demonstration: an agent's turn whose worker is killed after its tool acted,
  * before anything about it was stored; and a turn that waits for an approval while no process
  * runs. The logs of the tools say how often they acted. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -79,7 +80,10 @@ static void note(void *user, struct hf_invocation *call)
     (void)rc; /* without an answer the call fails, and the proof with it */
 }
 
-/* Whether the log has the call. */
+/* The probe of `note`: a worker calls it, instead of the tool, for a call that a lost worker had
+ * started. The call happened if the log has its key; then it is answered as `note` answers, since
+ * what the lost worker got is not known. No log: it was never written to. A log that cannot be
+ * read tells nothing. */
 static enum hf_probe probe_note(void *user, struct hf_invocation *call)
 {
     const struct worker *worker = user;
@@ -87,6 +91,8 @@ static enum hf_probe probe_note(void *user, struct hf_invocation *call)
     enum hf_probe found = HF_PROBE_NOT_HAPPENED;
     log_path(worker->folder, NOTES, path);
     FILE *file = fopen(path, "re");
+    if (!file && errno != ENOENT)
+        return HF_PROBE_CANNOT_TELL;
     while (file && fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = '\0';
         if (strcmp(line, hf_invocation_key_text(call)) == 0)

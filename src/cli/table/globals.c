@@ -50,6 +50,7 @@ const struct cli_fact cli_first_steps[] = {
     { "ask 'TEXT'", "ask a person in a script, and wait for the answer" },
     { "answer ID WORD", "answer a question of `ask`" },
     { "chat", "talk to an agent; --scripted needs no key" },
+    { "worker", "drive the conversations of agents, as a service" },
     { "attention", "list what needs a person now" },
     { "top", "show a live view of the ledger" },
     { "demo", "kill a worker, and show how its work continues" },

@@ -278,7 +278,7 @@ void cli_print_group_help(struct cli *cli, const struct op_group *group)
 
 static void put_usage_line(struct cli *cli)
 {
-    cli_put(cli, "holdfast: a durable ledger of work for long-running agents\n\n"
+    cli_put(cli, "holdfast: a durable runtime for long-running agents\n\n"
                  "Usage: holdfast [--db PATH|URL] [--json] COMMAND [options]\n");
     put_heading(cli, "First steps");
     for (const struct cli_fact *step = cli_first_steps; step->name; step++)

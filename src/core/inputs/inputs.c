@@ -1,4 +1,6 @@
-/* See inputs.h: rows, values as text, and the way into a request and out of it. */
+/* Requests as tables (inputs.h): the kinds of values as text, and the way of a value into a request
+ * and out of it. A row of a table (struct hf_input) describes one member of a request struct: its
+ * name, kind, bounds, and its offset and width in the struct. */
 #include "core/inputs/inputs.h"
 
 #include <string.h>
@@ -124,7 +126,9 @@ static void *member(const struct hf_input *input, void *request)
     return (char *)request + input->offset;
 }
 
-/* Members of one width have one representation, whatever their type is called. */
+/* Stores a number in the member that the row describes. The width tells the member's type: bool,
+ * int (which an enum is, too), or a number of 64 bits such as hf_ms. A number that does not fit an
+ * int was refused before: a row over an int has a bound that fits. */
 void hf_input_store_number(const struct hf_input *input, int64_t number, void *request)
 {
     int word = (int)number;

@@ -158,7 +158,8 @@ static int canonical(const struct given *given, const char **ret_text)
     return *ret_text ? 0 : hf_fail_plain(given->reading->err, HF_ENOMEM);
 }
 
-/* The bytes as they were received: the hash of a request is over them. */
+/* A JSON value. It is stored byte for byte as it was received, since the hash of a request is over
+ * these bytes; in canonical form where the reading asks for it. */
 static int read_json(const struct given *given)
 {
     const struct hf_input_reading *reading = given->reading;

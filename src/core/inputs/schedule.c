@@ -103,6 +103,8 @@ const struct hf_input hf_schedule_list_inputs[] = {
     { "after", "CURSOR", HF_IN_TEXT, 0, "continue after this cursor, from the "
                                         "previous page",
       HF_IN_AT(hf_schedule_filter, after) },
+    { "newest", NULL, HF_IN_FLAG, 0, "newest first, instead of by name",
+      HF_IN_AT(hf_schedule_filter, newest) },
     END,
 };
 

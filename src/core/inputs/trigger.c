@@ -76,6 +76,8 @@ const struct hf_input hf_trigger_list_inputs[] = {
     { "after", "CURSOR", HF_IN_TEXT, 0, "continue after this cursor, from the "
                                         "previous page",
       HF_IN_AT(hf_trigger_filter, after) },
+    { "newest", NULL, HF_IN_FLAG, 0, "newest first, instead of by owner and key",
+      HF_IN_AT(hf_trigger_filter, newest) },
     END,
 };
 

@@ -61,6 +61,7 @@ static bool starts(const char *text, const char *prefix)
     return *prefix == 0;
 }
 
+/* A kind that a unit is created with. */
 static int check_kind(const char *kind, const char *field, struct hf_err *err)
 {
     int rc = hf_check_key_opt(kind, KEY_MAX, field, err);
@@ -258,7 +259,9 @@ static int check_pid(int pid, struct hf_err *err)
     return pid < 0 ? hf_fail(err, HF_EINVAL, "pid", "pid must be 0 or above") : 0;
 }
 
-static int check_kinds(const struct hf_claim *claim, struct hf_err *err)
+/* The kinds that a claim asks for; none means any. Reserved kinds may be claimed, only not
+ * created. */
+static int check_wanted_kinds(const struct hf_claim *claim, struct hf_err *err)
 {
     int rc = 0;
     if (claim->kind_count > (size_t)HF_MAX_KINDS)
@@ -286,7 +289,7 @@ int hf_claim_check(const struct hf_claim *claim, struct hf_err *err)
     if (rc == 0)
         rc = check_keys(keys, COUNT(keys), err);
     if (rc == 0)
-        rc = check_kinds(claim, err);
+        rc = check_wanted_kinds(claim, err);
     if (rc == 0 && claim->limit > (size_t)HF_MAX_BATCH)
         rc = hf_fail(err, HF_ETOOBIG, "limit", "a claim takes at most %lld rows",
                      (long long)HF_MAX_BATCH);

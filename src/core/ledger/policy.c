@@ -1,5 +1,8 @@
-/* Policy: defaults, precedence, checks. */
-
+/* Policy: defaults, precedence, checks.
+ *
+ * A policy is set for a scope: default (all units), a source, or a kind. A narrower scope wins,
+ * field by field, in this order: kind, source, default, built-in. A field is unset as 0, NULL or
+ * NONE; grace_ms is unset as -1, since a grace of 0 is a setting. */
 #include "core/ledger/policy.h"
 
 #include <string.h>
@@ -23,8 +26,8 @@ const struct hf_policy hf_policy_builtin = {
     .disposition = HF_DISPOSITION_EXPIRE,
 };
 
-/* The number of executions that a scope asks for, in its own field or in its retry policy;
- * both belong to the same scope, so neither may lose to a wider one. */
+/* The number of executions that a scope asks for, in max_attempts or in its retry policy; 0: it
+ * asks for none. */
 static int attempts_of(const struct hf_policy *policy)
 {
     struct hf_retry retry;
@@ -35,6 +38,9 @@ static int attempts_of(const struct hf_policy *policy)
     return (int)retry.max_attempts;
 }
 
+/* `narrow`, with its unset fields from `wide`. The number of executions that `narrow` asks for, in
+ * either form, wins over that of `wide`. `wide` is built in or was merged, so its number is in its
+ * max_attempts. */
 struct hf_policy hf_policy_merge(const struct hf_policy *narrow,
                                  const struct hf_policy *wide)
 {

@@ -1,6 +1,6 @@
-/* A save as lines "path: value", for people and for diffs. It reads a save on its own: no
- * setup, no base, no blobs.
- */
+/* The save of a turn (the machine's stored state) as lines "path: value", for people and for diffs.
+ * A line is, for example, "wait.calls[2].tool: search". It reads a save on its own: without the
+ * setup, the earlier history and the blobs that a turn needs to go on. */
 #include <string.h>
 
 #include <holdfast/bounds.h>
@@ -9,26 +9,33 @@
 #include "base/text.h"
 #include "core/turn/image.h"
 
-/* The path so far, as a list from the inside out. */
+/* One step of a path, and the steps around it: a member by its name, or an item of a list by its
+ * number. The outermost step is the whole save, which has neither. */
 struct path {
-    const struct path *outer;
+    const struct path *outer; /* NULL: this is the whole */
     const char *name;
-    size_t number; /* of an item of a list */
-    bool item;
+    size_t number;
+    bool item; /* `number` counts, and there is no name */
 };
 
+static bool is_whole(const struct path *path)
+{
+    return !path->outer;
+}
+
+/* Writes the path from the outermost step to this one. */
 static void put_path(struct hf_buf *out, const struct path *path)
 {
-    if (path->outer && (path->outer->outer || path->outer->name)) {
-        put_path(out, path->outer);
-        if (!path->item)
-            hf_buf_char(out, '.');
-    }
+    if (is_whole(path))
+        return;
+    put_path(out, path->outer);
+    if (!path->item && !is_whole(path->outer))
+        hf_buf_char(out, '.');
     if (path->item) {
         hf_buf_char(out, '[');
         hf_buf_i64(out, (int64_t)path->number);
         hf_buf_char(out, ']');
-    } else if (path->name) {
+    } else {
         hf_buf_text(out, path->name);
     }
 }
@@ -121,7 +128,7 @@ int hf_turn_describe(const struct hf_alloc *alloc, struct hf_span save,
     struct hf_image image;
     struct hf_arena arena;
     struct hf_buf out;
-    const struct path top = { 0 };
+    const struct path whole = { 0 };
     int rc = hf_frame_open(save, &frame, err);
     if (rc)
         return rc;
@@ -138,8 +145,8 @@ int hf_turn_describe(const struct hf_alloc *alloc, struct hf_span save,
         hf_buf_text(&out, image.base_count > 0 || (frame.flags & HF_SAVE_EXPORT) != 0
                               ? "\nform: export\n"
                               : "\nform: save\n");
-        put_struct(&out, &top, &hf_s_head, &head);
-        put_struct(&out, &top, &hf_s_image, &image);
+        put_struct(&out, &whole, &hf_s_head, &head);
+        put_struct(&out, &whole, &hf_s_image, &image);
         rc = hf_buf_state(&out) ? hf_fail_plain(err, hf_buf_state(&out)) : 0;
     }
     hf_arena_fini(&arena);

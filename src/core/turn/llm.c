@@ -4,6 +4,8 @@
 #include "base/err.h"
 #include "core/turn/machine.h"
 
+#define WINDOW_SLACK 20 /* the share of a context window that a full one may leave free */
+
 static bool add_fits(int64_t a, int64_t b, int64_t *ret_sum)
 {
     return !__builtin_add_overflow(a, b, ret_sum);
@@ -139,15 +141,18 @@ static bool any_usage(const struct hf_usage *usage)
 
 /* Replies */
 
-/* A prompt that fills the window leaves no room for an answer: providers call that an
- * output limit, but a shorter answer would not help. */
+/* The reason for which a reply ended, as the turn has to treat it. A prompt that fills the model's
+ * context window leaves no room for an answer, which providers report as an output limit. A
+ * protocol may ask for a shorter answer after an output limit, which would not help here: so the
+ * reason is a context overflow. Providers count tokens in different ways, so a prompt within a
+ * twentieth of the window counts as one that fills it. */
 static enum hf_reason true_reason(const struct hf_move *move,
                                   const struct hf_llm_response *response)
 {
     int64_t window = move->turn->setup->config.max_context_tokens;
     int64_t prompt = 0;
     bool full = window > 0 && hf_usage_prompt(&response->usage, &prompt, NULL) == 0 &&
-                prompt >= window - window / 20;
+                prompt >= window - window / WINDOW_SLACK;
     if (response->reason == HF_REASON_OUTPUT_LIMIT && response->usage.output == 0 && full)
         return HF_REASON_CONTEXT_OVERFLOW;
     return response->reason;

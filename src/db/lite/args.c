@@ -1,10 +1,11 @@
-/* hf_args: the argument sets of the running call as a table, a1 to a32, and two columns more:
+/* hf_args: the argument sets of the running call as a table, a1 to a32, and three columns more:
  *
  *   made_id  the new_id that the call before took for its set of the same place, so that what
  *            goes with a new row need not look for it. Null where that call did not make a row
  *            of every set
  *   new_id   what hf_next_id() returns; but a column is no function, for which SQLite
  *            would keep a journal of every page that the statement changes
+ *   place    of the set in the call, from 1
  *
  * A statement that reads it is run once for all sets of a call, and not once per set:
  * SQLite opens a cursor for every index of a table each time a statement starts, and a
@@ -16,9 +17,9 @@
 static const char declaration[] =
     "CREATE TABLE "
     "x(a1,a2,a3,a4,a5,a6,a7,a8,a9,a10,a11,a12,a13,a14,a15,a16,a17,a18,a19,a20,"
-    "a21,a22,a23,a24,a25,a26,a27,a28,a29,a30,a31,a32,made_id,new_id)";
+    "a21,a22,a23,a24,a25,a26,a27,a28,a29,a30,a31,a32,made_id,new_id,place)";
 
-enum { MADE_ID = 32, NEW_ID }; /* columns, from 0 */
+enum { MADE_ID = 32, NEW_ID, PLACE }; /* columns, from 0 */
 
 static int show_new_id(struct lite_conn *conn, sqlite3_context *context)
 {
@@ -50,7 +51,9 @@ static int show_cell(struct lite_conn *conn, size_t row, int column,
 {
     if (column == NEW_ID)
         return show_new_id(conn, context);
-    if (column == MADE_ID) {
+    if (column == PLACE) {
+        sqlite3_result_int64(context, (int64_t)row + 1);
+    } else if (column == MADE_ID) {
         if (conn->made_after >= 0)
             sqlite3_result_int64(context, conn->made_after + 1 + (int64_t)row);
     } else if ((uint32_t)column < conn->sets->width) {

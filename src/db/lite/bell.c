@@ -1,4 +1,5 @@
-/* Wake-ups through the sidecar's page.
+/* Wake-ups through the sidecar's page: a page of the file next to the database, which every process
+ * that has the store open maps into its memory.
  *
  * A topic is a word of the page and one bit of that word's waiters. A ring bumps the word
  * and wakes as many waiters of its bit as it can feed. Hints only: the process that waits
@@ -6,12 +7,13 @@
  * at the database (a process that died between its commit and its ring, a foreign
  * writer).
  *
- * A ticket is the word plus `stir`, a count of changes that this handle noticed by looking:
- * so one look makes good for all its waiters. */
+ * A ticket is the word plus `stir`, a count of changes that this handle noticed by looking at the
+ * database: so one look makes good for all its waiters. A waiter takes a ticket (lite_bell_seen),
+ * reads the store, and waits until the ticket is another one (lite_bell_wait). */
 #include "db/lite/lite.h"
 #include "os/futex.h"
 
-/* Many waiters of one handle need not all look. */
+/* The least time between two looks of a handle, however many of its waiters ask for one. */
 #define LOOK_EVERY_MS 20
 
 static _Atomic uint32_t *word_of(struct lite *lite, uint32_t topic)
@@ -46,9 +48,10 @@ void lite_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
         futex_wake_shared(word, bits_of(topic), count);
 }
 
-/* Under the watch's lock. An error counts as a change: the caller's own look will meet it,
- * and can report it. The first look finds nothing: the process that has a ticket took it
- * after. */
+/* Whether another connection has changed the database since the last call. Under the watch's lock.
+ * An error counts as a change: the caller then reads the store, meets the error and can report it.
+ * The first call finds nothing: lite_bell_seen makes it before it returns the first ticket, so no
+ * waiter has a ticket from before. */
 static bool data_moved(struct lite *lite)
 {
     struct lite_watch *watch = &lite->watch;
@@ -64,7 +67,9 @@ static bool data_moved(struct lite *lite)
     return moved;
 }
 
-static void look(struct lite *lite)
+/* Notes in `stir` that another process has changed the database. By the system's clock and not the
+ * handle's: it limits how often the file is read, also where the clock of a test does not move. */
+static void look_at_database(struct lite *lite)
 {
     struct lite_watch *watch = &lite->watch;
     if (lite->memory)
@@ -88,7 +93,7 @@ uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic)
     if (topic == HF_TOPIC_ANY)
         atomic_store(&lite->side.page->followed, 1);
     if (!atomic_load_explicit(&lite->watch.ready, memory_order_acquire))
-        look(lite);
+        look_at_database(lite);
     return ticket(lite, topic);
 }
 
@@ -110,7 +115,7 @@ static bool wait_for_ring(struct lite *lite, uint32_t topic, uint32_t seen, hf_m
         ms -= passed > 0 ? passed
                          : 1; /* a clock that does not advance must not hold us */
         if (passed + 1 >= slice)
-            look(lite);
+            look_at_database(lite);
     }
     return true;
 }

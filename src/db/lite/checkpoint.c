@@ -12,8 +12,12 @@
  * When writing has stopped for a while, the thread returns the page cache's memory,
  * so that a store that is only open costs little.
  *
- * A handle without threads, or one that lives for one command, copies inline: at a larger
- * threshold after a commit, and at close. */
+ * A handle without threads, or one that lives for one command, copies inline, at a larger
+ * threshold after a commit. Every handle copies at close (leave_store).
+ *
+ * The turnstile is the pair of locks inside which one process at a time writes; they are in the
+ * sidecar, a small file next to the database that every process has open (db/lite/side.c). A group
+ * is the batches that are committed together. */
 #include <errno.h>
 #include <malloc.h>
 #include <time.h>
@@ -201,13 +205,15 @@ static void empty_wal(sqlite3 *db)
     (void)sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 }
 
-/* At close. The last process that leaves the store moves the WAL into the file, so that the
- * file alone is the whole store while nothing runs. A long WAL is moved by any process that
- * leaves: who opens a file that no process has open reads its whole WAL again.
+/* At close: signs this process off in the sidecar, and moves the WAL into the file if this was the
+ * last process, so that the file alone is the whole store while no process has it open. A long WAL
+ * is moved by any process that leaves, since the next one to open the file alone would read all of
+ * it.
  *
- * Processes leave inside the store's turnstile, so one of them is the last. It waits there for
- * CLOSE_WAIT_MS and for readers not at all: otherwise the next one to leave does it. */
-static void leave(struct lite *lite)
+ * Processes sign off inside the turnstile, so one of them is the last. A turnstile that stays busy
+ * for CLOSE_WAIT_MS is given up: the lock that counts this process ends when its descriptor is
+ * closed, and the process inside the turnstile leaves later. Readers are not waited for. */
+static void leave_store(struct lite *lite)
 {
     int64_t pages = atomic_load_explicit(&lite->checkpoint.wal_pages,
                                          memory_order_relaxed);
@@ -226,7 +232,7 @@ void lite_checkpoint_fini(struct lite *lite)
     struct lite_checkpoint *checkpoint = &lite->checkpoint;
     hf_threads_stop(&checkpoint->thread);
     if (lite->opened && !lite->memory && getpid() == lite->pid)
-        leave(lite);
+        leave_store(lite);
     hf_threads_fini(&checkpoint->thread);
     hf_lock_fini(&checkpoint->lock);
 }

@@ -1,5 +1,9 @@
 /* One write transaction for the batches of a group.
  *
+ * A member is one caller's batch of statements, with the place of its answer; a group is the
+ * members that one thread, the leader, commits together. A guard is SQL that refuses a statement
+ * (HF_EGUARD), before it has written anything.
+ *
  * Every transaction reads the store's row first. One that changed something raises commit_seq in
  * it, by which a later transaction can tell whether this one was committed, and writes the lease
  * clock's high water there. Members are data and can be run again:
@@ -11,8 +15,8 @@
  *   gone      SQLite ended the transaction itself (disk, memory): the others run again
  *             without the culprit, then the culprit alone.
  *
- * Answers are kept only if their transaction ended as planned: a refusal may rest on what
- * another member of the same, failed, transaction had written. */
+ * Answers are kept only if their transaction ended as planned: a refusal may rest on what another
+ * member of the same, failed, transaction had written. */
 #include <string.h>
 
 #include "db/lite/lite.h"
@@ -209,14 +213,20 @@ static void end_savepoint(struct lite_conn *conn, bool undo)
         lite_roll_back(conn);
 }
 
-/* A statement that fails counts no changes, but one without a journal of its own (OR ROLLBACK)
- * leaves the rows that it had written by then. Only a guard's refusal comes before the first. */
-static bool half_done(int rc)
+/* Whether a member that failed with `rc` may have left rows behind. SQLite's count of changes does
+ * not include a failed statement. A statement with OR ROLLBACK has no statement journal, from which
+ * SQLite would undo it: the rows that it wrote before the failure stay in the transaction. Only a
+ * guard refuses before the first row is written. */
+static bool may_be_half_done(int rc)
 {
     return rc != 0 && rc != HF_EGUARD;
 }
 
-/* False: refused after a change that remains. */
+/* Runs one member in the open transaction, and stores its code and error in it. Returns false if
+ * the transaction is spoilt: the member failed and has left a change in it, which happens in plain
+ * mode alone. In guarded mode the savepoint undoes the change of a member that failed. SQLite may
+ * have ended the transaction in either mode, which the caller must test
+ * (sqlite3_get_autocommit). */
 static bool run_member(struct attempt *at, struct db_member *member)
 {
     struct lite_conn *conn = &at->lite->writer;
@@ -226,7 +236,8 @@ static bool run_member(struct attempt *at, struct db_member *member)
         member->rc = lite_run_calls(conn, member->batch, &member->err);
     else
         member->rc = lite_fail(conn->db, saved, "SAVEPOINT", &member->err);
-    bool touched = sqlite3_total_changes64(conn->db) != before || half_done(member->rc);
+    bool touched = sqlite3_total_changes64(conn->db) != before ||
+                   may_be_half_done(member->rc);
     at->changed = at->changed || (member->rc == 0 && touched);
     if (at->mode == PLAIN)
         return member->rc == 0 || !touched;

@@ -344,6 +344,8 @@ void pg_pipe_end(struct pg_pipe *pipe);
  * At most PG_GROUP_MAX. */
 void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count);
 HF_MUST_USE int pg_run_read(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
+/* What an earlier run of the batch left. */
+void pg_run_forget(struct pg *pg, struct hf_batch *batch);
 /* Can every expectation of the batch be checked in SQL? */
 bool pg_checked_in_sql(const struct pg *pg, const struct hf_batch *batch);
 
@@ -362,8 +364,8 @@ HF_MUST_USE int pg_gather(const struct pg *pg, struct pg_gathered *all,
                           struct pg_member *const *members, size_t count,
                           struct hf_arena *arena);
 /* Tells each member what became of them all. */
-void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *members,
-                      size_t count);
+void pg_gather_answer(struct pg *pg, const struct pg_gathered *all,
+                      struct pg_member *const *members, size_t count);
 
 /* db/pg/outcome.c */
 enum pg_outcome { PG_COMMITTED, PG_NOTHING, PG_UNKNOWN };

@@ -112,7 +112,7 @@ static int send_call(struct running *run, size_t member, size_t at)
     return rc ? hf_fail_plain(&run->err, rc) : 0;
 }
 
-static void forget_results(struct pg *pg, struct hf_batch *batch)
+void pg_run_forget(struct pg *pg, struct hf_batch *batch)
 {
     hf_results_forget(&pg->sql, batch);
     batch->lost = false;
@@ -129,7 +129,7 @@ static int send_member(struct running *run, size_t member)
 {
     struct hf_batch *batch = run->members[member]->batch;
     int rc = 0;
-    forget_results(run->pg, batch);
+    pg_run_forget(run->pg, batch);
     for (size_t i = 0; rc == 0 && i < batch->call_count; i++)
         rc = send_call(run, member, i);
     if (rc) {
@@ -550,18 +550,16 @@ static void run_gathered(struct pg *pg, struct pg_member **gather, size_t gather
     if (rc == 0)
         left[lefts++] = &all.member;
     run_together(pg, left, lefts);
-    if (rc == 0) {
-        rc = all.member.rc;
-        hf_results_forget(&pg->sql, &all.batch);
-    }
+    rc = rc ? rc : all.member.rc;
     if (refused(rc)) {
         pg_count(&pg->counts.replays);
         run_together(pg, gather, gathers);
     } else {
         (void)atomic_fetch_add_explicit(&pg->counts.gathered, (int64_t)gathers,
                                         memory_order_relaxed);
-        pg_gather_answer(&all, gather, gathers);
+        pg_gather_answer(pg, &all, gather, gathers);
     }
+    hf_results_forget(&pg->sql, &all.batch);
     hf_arena_fini(&arena);
 }
 
@@ -628,7 +626,7 @@ static int read_once(struct pg *pg, struct hf_batch *batch, bool again, bool *re
     int rc = pg_pool_take(pg, &run.conn, err);
     if (rc)
         return rc;
-    forget_results(pg, batch);
+    pg_run_forget(pg, batch);
     hf_arena_init(&run.arena, pg->alloc);
     run.began_at = pg_mono_ms();
     pg_pipe_begin(&run.pipe, run.conn, &run.arena);

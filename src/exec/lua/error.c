@@ -1,5 +1,8 @@
 /* Why a cell ended, in words for the model that wrote it: the line of its own text, what
- * happened, and what to do instead where that is known. */
+ * happened, and what to do instead where that is known.
+ *
+ * run->message is both input and output: the code that ended the cell has put the bare reason (the
+ * name of a tool, a variable's path) there, and hf_lua_explain replaces it by the sentence. */
 #include "exec/lua/run.h"
 
 #include <string.h>
@@ -240,7 +243,9 @@ static void put_unknown_tool(struct hf_engine_run *run)
     hf_buf_text(&run->message, run->tool_count == 0 ? "none" : "");
 }
 
-static void put_unkeepable(struct hf_engine_run *run)
+/* A cell's global variables are kept for the next cell, as data; one of them cannot be (a function,
+ * say). The message names it. The cell itself had ended well, so there is no line to name. */
+static void put_unkeepable_variable(struct hf_engine_run *run)
 {
     char why[1024] = "";
     size_t len = run->message.len < sizeof(why) - 1 ? run->message.len : sizeof(why) - 1;
@@ -262,7 +267,7 @@ int hf_lua_explain(struct hf_engine_run *run)
     case HF_CELL_ERROR:
     case HF_CELL_SYNTAX: put_error(run); break;
     case HF_CELL_UNKNOWN_TOOL: put_unknown_tool(run); break;
-    case HF_CELL_UNKEEPABLE: put_unkeepable(run); break;
+    case HF_CELL_UNKEEPABLE: put_unkeepable_variable(run); break;
     case HF_CELL_FAILED:
         hf_buf_reset(&run->message);
         run->end_line = line_of(run->cell);

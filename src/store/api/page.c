@@ -1,4 +1,4 @@
-/* See page.h. A cursor is LETTER DIRECTION SUM '.' and the store's own: "wn0badcafe.104". */
+/* See page.h. A cursor is LIST DIRECTION SUM '.' and the store's own: "won0badcafe.104". */
 #include "store/api/page.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/ident.h"
 
 #define SUM_TEXT 8
-#define MARK_TEXT (2 + SUM_TEXT + 1) /* with the dot */
+#define MARK_TEXT (3 + SUM_TEXT + 1) /* with the dot */
 
 void api_page_text(struct api_page *page, const char *text)
 {
@@ -25,9 +25,10 @@ static void write_mark(const struct api_page *page, char out[MARK_TEXT + 1])
 {
     static const char digits[] = "0123456789abcdef";
     out[0] = page->what[0];
-    out[1] = page->newest ? 'n' : 'o';
+    out[1] = page->what[1];
+    out[2] = page->newest ? 'n' : 'o';
     for (int i = 0; i < SUM_TEXT; i++)
-        out[2 + i] = digits[page->filter >> (28 - 4 * i) & 15];
+        out[3 + i] = digits[page->filter >> (28 - 4 * i) & 15];
     out[MARK_TEXT - 1] = '.';
     out[MARK_TEXT] = '\0';
 }
@@ -40,10 +41,11 @@ int api_page_open(const struct api_page *page, const char *after, const char **r
     if (!after)
         return 0;
     write_mark(page, mark);
-    if (strlen(after) <= MARK_TEXT || after[0] != mark[0] || after[MARK_TEXT - 1] != '.')
+    if (strlen(after) <= MARK_TEXT || memcmp(after, mark, 2) != 0 ||
+        after[MARK_TEXT - 1] != '.')
         return hf_fail(err, HF_EINVAL, "after", "after is no cursor of a list of %s",
                        page->what);
-    if (after[1] != mark[1])
+    if (after[2] != mark[2])
         return hf_fail(err, HF_EINVAL, "after",
                        "after is a cursor of this list in the other direction");
     if (memcmp(after, mark, MARK_TEXT) != 0)
@@ -59,4 +61,14 @@ const char *api_page_close(const struct api_page *page, struct hf_arena *arena,
     char mark[MARK_TEXT + 1];
     write_mark(page, mark);
     return hf_arena_join(arena, mark, own);
+}
+
+int api_page_next(const struct api_page *page, struct hf_arena *arena, const char *own,
+                  const char **ret_next)
+{
+    const char *next = own ? api_page_close(page, arena, own) : NULL;
+    if (own && !next)
+        return HF_ENOMEM;
+    *ret_next = next;
+    return 0;
 }

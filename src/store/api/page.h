@@ -10,7 +10,7 @@
 #include "base/arena.h"
 
 struct api_page {
-    const char *what; /* the list; its first letter is part of the cursor */
+    const char *what; /* the list; its first two letters are part of the cursor */
     bool newest;
     uint32_t filter; /* a sum of all that the filter says, except limit and cursor */
 };
@@ -27,6 +27,10 @@ HF_MUST_USE int api_page_open(const struct api_page *page, const char *after,
 /* A caller's cursor of the store's own, in the arena; NULL: no memory. */
 const char *api_page_close(const struct api_page *page, struct hf_arena *arena,
                            const char *own);
+
+/* The same for an answer that may have no cursor: then *ret_next becomes NULL. HF_ENOMEM. */
+HF_MUST_USE int api_page_next(const struct api_page *page, struct hf_arena *arena,
+                              const char *own, const char **ret_next);
 
 /* Puts the mark before an answer's cursor, if it has one; false: no memory. */
 bool hf_answer_mark_next(struct hf_answer *answer, const struct api_page *page);

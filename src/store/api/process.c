@@ -229,11 +229,9 @@ static struct api_page page_of(const struct hf_caller *who,
 static int mark_next(struct hf_processes *processes, const struct api_page *page,
                      struct hf_arena *arena)
 {
-    const char *own = hf_processes_next(processes);
-    const char *next = own ? api_page_close(page, arena, own) : NULL;
-    if (!own)
-        return 0;
-    return next ? hf_processes_set_next(processes, next) : HF_ENOMEM;
+    const char *next = NULL;
+    int rc = api_page_next(page, arena, hf_processes_next(processes), &next);
+    return rc || !next ? rc : hf_processes_set_next(processes, next);
 }
 
 int hf_process_list(struct hf_store *store, const struct hf_caller *given,

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "core/schedule/file.h"
 #include "store/api/call.h"
+#include "store/api/page.h"
 #include "store/schedule/schedule.h"
 
 #define LIST_DEFAULT 100
@@ -146,10 +147,17 @@ static int check_filter(struct hf_schedule_filter *filter, struct hf_err *err)
     int rc = api_check_page(filter->limit, "schedules", err);
     if (filter->limit == 0)
         filter->limit = LIST_DEFAULT;
-    if (rc == 0)
-        rc = hf_check_key_opt(filter->origin, (size_t)HF_MAX_KEY_BYTES, "origin", err);
     return rc ? rc
-              : hf_check_key_opt(filter->after, SCHEDULE_CURSOR_BYTES - 1, "after", err);
+              : hf_check_key_opt(filter->origin, (size_t)HF_MAX_KEY_BYTES, "origin", err);
+}
+
+/* The answer's cursor, with its mark. */
+static int mark_next(struct hf_schedules *schedules, const struct api_page *page,
+                     struct hf_arena *arena)
+{
+    const char *next = NULL;
+    int rc = api_page_next(page, arena, hf_schedules_next(schedules), &next);
+    return rc || !next ? rc : hf_schedules_set_next(schedules, next);
 }
 
 int hf_schedule_list(struct hf_store *store, const struct hf_caller *given,
@@ -157,12 +165,24 @@ int hf_schedule_list(struct hf_store *store, const struct hf_caller *given,
                      struct hf_schedules **ret_schedules, struct hf_err *err)
 {
     struct hf_schedule_filter filter;
+    struct hf_arena arena;
     struct api_call call = begin(store, given);
     API_COPY(call, wanted, &filter);
     API_STEP(call, check_filter(&filter, &call.why));
+    struct api_page page = { .what = "schedules" };
+    if (call.rc == 0) {
+        page.newest = filter.newest;
+        api_page_text(&page, call.who.tenant);
+        api_page_text(&page, filter.state);
+        api_page_text(&page, filter.origin);
+    }
+    API_STEP(call, api_page_open(&page, filter.after, &filter.after, &call.why));
     struct hf_schedules *made = room_for(&call, store, call.rc ? 0 : filter.limit);
     API_STEP(call,
              store->methods->schedules->list(store, &call.who, &filter, made, &call.why));
+    hf_arena_init(&arena, store->alloc);
+    API_STEP(call, mark_next(made, &page, &arena));
+    hf_arena_fini(&arena);
     return finish(&call, made, ret_schedules, err);
 }
 

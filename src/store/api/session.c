@@ -1,4 +1,9 @@
-/* The public verbs of session.h: check the input, complete the caller, hand over. */
+/* The public verbs of session.h, as steps of a call (call.h).
+ *
+ * A verb copies the request, checks its fields, fills in what the caller left out (ids, nonces,
+ * defaults), and calls the method of the store, which trusts the copy. What a step replaces in the
+ * copy lives in the verb's arena, until the method has returned. After a step that failed, the
+ * following API_STEPs do nothing. */
 #include <holdfast/bounds.h>
 #include <holdfast/turn_json.h>
 
@@ -104,7 +109,8 @@ static struct api_call begin(const struct hf_store *store, const struct hf_calle
     return call.rc ? call : api_begin(given);
 }
 
-/* An answer to fill; NULL where a step has failed. */
+/* An answer for the store's method to fill. NULL where an earlier step failed, and without memory,
+ * which is then the failed step. */
 static struct hf_session_answer *new_answer(struct api_call *call,
                                             const struct hf_store *store)
 {
@@ -114,6 +120,7 @@ static struct hf_session_answer *new_answer(struct api_call *call,
     return answer;
 }
 
+/* Ends a call: the answer goes to the caller if all steps succeeded, otherwise it is freed. */
 static int answered(const struct api_call *call, struct hf_session_answer *answer,
                     struct hf_session_answer **ret_answer, struct hf_err *err)
 {
@@ -180,8 +187,11 @@ static int check_relation(const struct hf_session_spec *request, struct hf_err *
     return hf_check_key_opt(request->parent_id, KEY_MAX, "parent_id", err);
 }
 
-static int check_new(const struct hf_store *store, struct hf_arena *arena,
-                     struct hf_session_spec *request, struct hf_err *err)
+/* Checks a request and completes it: without a session_id it gets a new one, and config, cause and
+ * labels become canonical JSON, so that the same request has the same bytes. Config and labels are
+ * objects; a cause belongs to the caller, and may be any JSON. */
+static int complete_new(const struct hf_store *store, struct hf_arena *arena,
+                        struct hf_session_spec *request, struct hf_err *err)
 {
     int rc = request->session_id ? check_id(request->session_id, err)
                                  : fresh_id(store, arena, &request->session_id, err);
@@ -207,7 +217,7 @@ int hf_session_create(struct hf_store *store, const struct hf_caller *given,
     struct api_call call = begin(store, given);
     hf_arena_init(&arena, store->alloc);
     API_COPY(call, wanted, &request);
-    API_STEP(call, check_new(store, &arena, &request, &call.why));
+    API_STEP(call, complete_new(store, &arena, &request, &call.why));
     struct hf_session_answer *answer = new_answer(&call, store);
     API_STEP(call, store->methods->sessions->create(store, &call.who, &request, answer,
                                                     &call.why));

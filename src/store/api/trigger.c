@@ -1,8 +1,17 @@
-/* The public verbs over triggers, as steps of a call (call.h). */
+/* The public verbs of trigger.h, as steps of a call.
+ *
+ * A subscription says which unit an occurrence of a source creates; it has an owner scope and a
+ * key. An occurrence is one event of a source that a caller emits, and each unit that it created,
+ * by one subscription, is a delivery. An emission is an occurrence with its deliveries: the answer
+ * to emitting it, and to asking for it later.
+ *
+ * API_STEP (call.h) does a step only if no step before it has failed, so a verb is a plain list of
+ * steps, and its end returns the error of the one that failed. */
 #include <holdfast/bounds.h>
 
 #include "base/text.h"
 #include "store/api/call.h"
+#include "store/api/page.h"
 #include "store/trigger/trigger.h"
 
 #define LIST_DEFAULT 100
@@ -17,6 +26,7 @@ static struct api_call begin(const struct hf_store *store, const struct hf_calle
     return call;
 }
 
+/* Ends a call: `found` goes to the caller if all steps succeeded, otherwise it is freed. */
 static int end(const struct api_call *call, struct hf_subscriptions *found,
                struct hf_subscriptions **ret_subscriptions, struct hf_err *err)
 {
@@ -27,7 +37,8 @@ static int end(const struct api_call *call, struct hf_subscriptions *found,
     return api_end(call, err);
 }
 
-/* Room for so many; NULL where a step has failed, or there is no memory, which is one. */
+/* An answer with room for so many. NULL where an earlier step failed, and without memory, which is
+ * then the failed step. */
 static struct hf_subscriptions *room_for(struct api_call *call,
                                          const struct hf_store *store, size_t count)
 {
@@ -106,7 +117,9 @@ int hf_trigger_get(struct hf_store *store, const struct hf_caller *given,
     return end(&call, found, ret_subscriptions, err);
 }
 
-static int check_filter(struct hf_trigger_filter *filter, struct hf_err *err)
+/* Checks a filter, and fills in the default limit. Any text that can be an owner scope may be
+ * looked for, also a scope that no caller could subscribe in; NULL means all scopes. */
+static int complete_filter(struct hf_trigger_filter *filter, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
     bool known = !filter->state || hf_same(filter->state, "enabled") ||
@@ -126,20 +139,44 @@ static int check_filter(struct hf_trigger_filter *filter, struct hf_err *err)
     return rc;
 }
 
+/* The answer's cursor, with its mark. */
+static int mark_next(struct hf_subscriptions *found, const struct api_page *page,
+                     struct hf_arena *arena)
+{
+    const char *next = NULL;
+    int rc = api_page_next(page, arena, hf_subscriptions_next(found), &next);
+    return rc || !next ? rc : hf_subscriptions_set_next(found, next);
+}
+
 int hf_trigger_list(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_trigger_filter *wanted,
                     struct hf_subscriptions **ret_subscriptions, struct hf_err *err)
 {
     struct hf_trigger_filter filter;
+    struct hf_arena arena;
     struct api_call call = begin(store, given);
     API_COPY(call, wanted, &filter);
-    API_STEP(call, check_filter(&filter, &call.why));
+    API_STEP(call, complete_filter(&filter, &call.why));
+    struct api_page page = { .what = "triggers" };
+    if (call.rc == 0) {
+        page.newest = filter.newest;
+        api_page_text(&page, call.who.tenant);
+        api_page_text(&page, filter.owner_scope);
+        api_page_text(&page, filter.source_type);
+        api_page_text(&page, filter.source_key);
+        api_page_text(&page, filter.state);
+    }
+    API_STEP(call, api_page_open(&page, filter.after, &filter.after, &call.why));
     struct hf_subscriptions *found = room_for(&call, store, call.rc ? 0 : filter.limit);
     API_STEP(call,
              store->methods->triggers->list(store, &call.who, &filter, found, &call.why));
+    hf_arena_init(&arena, store->alloc);
+    API_STEP(call, mark_next(found, &page, &arena));
+    hf_arena_fini(&arena);
     return end(&call, found, ret_subscriptions, err);
 }
 
+/* As room_for, for an emission. */
 static struct hf_emission *new_emission(struct api_call *call,
                                         const struct hf_store *store)
 {
@@ -172,6 +209,8 @@ int hf_trigger_emit(struct hf_store *store, const struct hf_caller *given,
     return end_emission(&call, emission, ret_emission, err);
 }
 
+/* Reads an occurrence that was emitted before, by its id, and its deliveries: the same content as
+ * the answer to hf_trigger_emit. HF_ENOTFOUND is the store's, for an id that is none. */
 int hf_trigger_deliveries(struct hf_store *store, const struct hf_caller *given,
                           const char *occurrence_id, struct hf_emission **ret_emission,
                           struct hf_err *err)

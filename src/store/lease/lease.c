@@ -30,6 +30,8 @@ struct look {
     struct hf_lease lease;
 };
 
+/* The lease in the first row. All statements of `tables` that return rows return the columns of
+ * lease_read_session, in its order (sql/lease.sql). */
 static struct hf_lease first_lease(const struct hf_call *row)
 {
     return (struct hf_lease){
@@ -236,7 +238,7 @@ static int holder_verb(struct hf_store *handle, enum hf_leased leased, const cha
                 struct hf_lease_info info = { 0 };
                 show(&next, look.ops.batch.lease_now, &info);
                 copy(info.token, sizeof info.token, token_text);
-                *ret_info = info; /* the token may have come from there */
+                *ret_info = info; /* at last: token_text may be a part of it */
             }
         }
         hf_ops_fini(&look.ops);
@@ -244,10 +246,12 @@ static int holder_verb(struct hf_store *handle, enum hf_leased leased, const cha
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
-/* HF_EGUARD: the token is refused. */
-static int renew_at_once(struct hf_store *handle, enum hf_leased leased, const char *key,
-                         const char *token_text, struct hf_lease_info *ret_info,
-                         struct hf_err *err)
+/* Renews by one statement, whose guard is the token, and shows the lease that it returns.
+ * HF_EGUARD, with `err` as it was: no row has this token now, for whatever reason; holder_verb then
+ * reads the row and finds the reason. */
+static int renew_in_one_statement(struct hf_store *handle, enum hf_leased leased,
+                                  const char *key, const char *token_text,
+                                  struct hf_lease_info *ret_info, struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_token token;
@@ -268,7 +272,7 @@ static int renew_at_once(struct hf_store *handle, enum hf_leased leased, const c
         struct hf_lease_info info = { 0 };
         show(&lease, ops.batch.lease_now, &info);
         copy(info.token, sizeof info.token, token_text);
-        *ret_info = info; /* the token may have come from there */
+        *ret_info = info; /* at last: token_text may be a part of it */
     }
     hf_ops_fini(&ops);
     return rc;
@@ -277,7 +281,7 @@ static int renew_at_once(struct hf_store *handle, enum hf_leased leased, const c
 int sql_lease_renew(struct hf_store *handle, enum hf_leased leased, const char *key,
                     const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
 {
-    int rc = renew_at_once(handle, leased, key, token, ret_info, err);
+    int rc = renew_in_one_statement(handle, leased, key, token, ret_info, err);
     if (rc != HF_EGUARD)
         return rc;
     return holder_verb(handle, leased, key, token, ret_info, err);

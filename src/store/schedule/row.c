@@ -1,4 +1,9 @@
-/* Schedules between C and SQL, and what a change makes of one. */
+/* The rows of schedules: read from results, appended to batches, and changed by the verbs.
+ *
+ * A slot is one time at which a schedule is due; its work is made once, as a unit of work, or
+ * skipped with a record. `next_at` is the next slot. `look_at` is when a pass of the scheduler has
+ * to look at the row: the next slot, or later after a failure; 0 means never. `tick` counts the
+ * writes of the row, and each write names the tick that it has read. */
 #include <string.h>
 
 #include "base/err.h"
@@ -117,8 +122,9 @@ static void note_change(struct hf_schedule_row *row, hf_ms now)
     row->s.updated_at = now;
 }
 
-/* Slots that were due and will never be made. A zone that cannot be read any more keeps
- * no caller from leaving it. */
+/* Appends the record of the slots that are due and will never be made, and counts them in
+ * row->s.skipped. A time zone that cannot be read any more is no error here: there is no record
+ * then, and the change of the schedule goes on. */
 static void drop_due(struct schedule_call *call, struct hf_schedule_row *row,
                      const char *reason, hf_ms now)
 {
@@ -206,7 +212,8 @@ int schedule_replace_write(struct schedule_call *call, const struct hf_row *old,
     return sql_wake_ended(call->store, call->who, &call->write, old, &step->row, err);
 }
 
-/* What stays when the definition is replaced. */
+/* What stays when the definition is replaced. `failures` and `last_error` do not: they are about
+ * the old definition, and a row that is not changed is not written. */
 static void keep_facts(struct hf_schedule_row *row, const struct hf_schedule_row *was)
 {
     const struct hf_schedule *old = &was->s;
@@ -224,6 +231,10 @@ static void keep_facts(struct hf_schedule_row *row, const struct hf_schedule_row
     row->s.created_at = old->created_at;
 }
 
+/* Makes the row that `wanted` asks for in *ret_row: a new one where `was` is NULL, otherwise `was`
+ * with another definition. The caller writes it. Appends to call->write the record of the slots
+ * that a changed timing drops. The errors are those of a bad definition, and of a unit that the
+ * policy in force refuses. */
 int schedule_define(struct schedule_call *call, const struct hf_schedule_spec *wanted,
                     const struct hf_schedule_row *was, struct hf_schedule_row *ret_row,
                     struct hf_err *err)
@@ -237,11 +248,13 @@ int schedule_define(struct schedule_call *call, const struct hf_schedule_spec *w
     if (rc == 0)
         rc = hf_schedule_build(wanted, zone, now, &row.s, err);
     row.s.tenant = call->who->tenant;
-    if (rc == 0) /* does the policy in force let a slot become a unit at all? */
+    if (rc ==
+        0) /* a trial, under any run id: does the policy allow such a unit? It is dropped */
         rc = schedule_unit(call, &row.s, "slot", &unit, err);
     if (rc == 0 && was && wanted->every_ms && !wanted->start &&
         was->s.every_ms == wanted->every_ms)
-        row.s.start_at = was->s.start_at; /* as it was: no caller asked for another */
+        row.s.start_at =
+            was->s.start_at; /* the same interval: its slots stay where they are */
     if (rc == 0)
         rc = hf_schedule_timing(&row.s, zone, &timing, err);
     if (rc)
@@ -254,9 +267,9 @@ int schedule_define(struct schedule_call *call, const struct hf_schedule_spec *w
         else
             row.s.updated_at = was->s.updated_at;
         if (retimed) {
-            struct hf_schedule_row old = *was;
+            struct hf_schedule_row old = *was; /* its timing says which slots were due */
             drop_due(call, &old, "updated", now);
-            row.s.skipped = old.s.skipped;
+            row.s.skipped = old.s.skipped; /* with those */
         }
     }
     if (retimed)

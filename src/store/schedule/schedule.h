@@ -7,10 +7,6 @@
 #include "store/schedule/zonefile.h"
 #include "store/store.h"
 
-/* Room for a key of the longest, and for a list's cursor: two keys and a length. */
-#define SCHEDULE_KEY_BYTES 192
-#define SCHEDULE_CURSOR_BYTES (2 * SCHEDULE_KEY_BYTES + 8)
-
 /* Room for `room` schedules; NULL: no memory. */
 struct hf_schedules *hf_schedules_new(const struct hf_alloc *alloc, size_t room);
 /* A copy of one more; 0 or HF_ENOMEM. */

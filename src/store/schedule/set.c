@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "store/batch/place.h"
 #include "store/schedule/schedule.h"
 
 static int not_there(struct hf_err *err, const char *name)
@@ -103,7 +104,7 @@ static int try_update(struct schedule_call *call, const void *request,
         schedule_write(&call->write, &row);
         rc = hf_ops_write(&call->write, err);
     }
-    return rc ? rc : answer_row(schedules, &row.s, changed, err);
+    return rc ? rc : answer_row(schedules, changed ? &row.s : &was.s, changed, err);
 }
 
 static int sql_schedule_update(struct hf_store *handle, const struct hf_caller *who,
@@ -196,70 +197,61 @@ static int sql_schedule_get(struct hf_store *handle, const struct hf_caller *who
     return rc;
 }
 
-/* The cursor of one tenant's is a name; of all: "3:abcNAME", the tenant with its length. */
-static int read_cursor(const char *after, const char **ret_name, char *ret_tenant,
-                       struct hf_err *err)
+static void add_list(struct hf_ops *ops, const struct sql_named_list *list,
+                     const struct sql_range *range,
+                     const struct hf_schedule_filter *filter)
 {
-    size_t len = 0;
-    const char *at = after;
-    for (; *at >= '0' && *at <= '9' && len < SCHEDULE_KEY_BYTES; at++)
-        len = len * 10 + (size_t)(*at - '0');
-    if (at == after || *at != ':' || len >= SCHEDULE_KEY_BYTES || strlen(at + 1) <= len ||
-        !hf_utf8_valid(at + 1, len))
-        return hf_fail(err, HF_EINVAL, "after", "\"%.60s\" is no cursor of this list",
-                       after);
-    memcpy(ret_tenant, at + 1, len);
-    ret_tenant[len] = 0;
-    *ret_name = at + 1 + len;
-    return 0;
+    hf_ops_call(ops, list->newest ? HF_SQL_SCHEDULE_LIST_NEWEST : HF_SQL_SCHEDULE_LIST,
+                HF_ANY_COUNT);
+    sql_range_names(ops, list, range);
+    hf_ops_text(ops, list->tenant);
+    hf_ops_text(ops, filter->state);
+    hf_ops_text(ops, filter->origin);
+    sql_range_bounds(ops, list, range, filter->limit);
 }
 
-static int set_next(struct hf_schedules *schedules, const struct hf_schedule *last,
-                    bool of_all)
+/* The rows of a page; a full one ends the range with its last row. */
+static int show_page(const struct hf_call *found, size_t limit,
+                     struct hf_schedules *schedules, struct sql_range *range)
 {
-    struct hf_buf cursor;
-    if (!of_all)
-        return hf_schedules_set_next(schedules, last->name);
-    hf_buf_init(&cursor, hf_alloc_system(), SCHEDULE_CURSOR_BYTES);
-    hf_buf_i64(&cursor, (int64_t)strlen(last->tenant));
-    hf_buf_char(&cursor, ':');
-    hf_buf_text(&cursor, last->tenant);
-    hf_buf_text(&cursor, last->name);
-    int rc = hf_buf_state(&cursor);
-    if (rc == 0)
-        rc = hf_schedules_set_next(schedules, hf_buf_str(&cursor));
-    hf_buf_fini(&cursor);
+    int rc = 0;
+    bool full = found->full || found->out_count > limit;
+    for (size_t i = 0; rc == 0 && i < found->out_count && i < limit; i++) {
+        struct hf_schedule_row row;
+        schedule_read(found, i, &row);
+        rc = hf_schedules_add(schedules, &row.s);
+        if (full)
+            sql_range_end(range, row.s.created_at,
+                          (const char *const[]){ row.s.tenant, row.s.name, NULL });
+    }
     return rc;
 }
 
-/* One more than asked for tells whether there is another page. */
 static int sql_schedule_list(struct hf_store *handle, const struct hf_caller *who,
                              const struct hf_schedule_filter *filter,
                              struct hf_schedules *schedules, struct hf_err *err)
 {
     struct hf_ops ops;
-    char tenant[SCHEDULE_KEY_BYTES] = "";
-    bool of_all = !*who->tenant;
-    const char *name = filter->after ? filter->after : "";
-    int rc = of_all && *name ? read_cursor(name, &name, tenant, err) : 0;
-    if (rc)
-        return rc;
+    struct sql_range range;
+    const struct sql_named_list list = { .window = filter->newest
+                                                       ? HF_SQL_SCHEDULE_WINDOW_NEWEST
+                                                       : HF_SQL_SCHEDULE_WINDOW,
+                                         .names = 2,
+                                         .newest = filter->newest,
+                                         .tenant = who->tenant,
+                                         .cursor = filter->after };
+    const char *next = NULL;
     hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
-    hf_ops_call(&ops, HF_SQL_SCHEDULE_LIST, HF_ANY_COUNT);
-    hf_ops_text(&ops, name);
-    hf_ops_text(&ops, of_all ? tenant : who->tenant);
-    hf_ops_text(&ops, filter->state);
-    hf_ops_text(&ops, filter->origin);
-    hf_ops_i64(&ops, (int64_t)filter->limit + 1);
-    hf_ops_text(&ops, who->tenant);
-    rc = hf_ops_read(&ops, err);
-    const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
-    for (size_t i = 0; rc == 0 && i < found->out_count && i < filter->limit; i++) {
-        struct hf_schedule_row row;
-        schedule_read(found, i, &row);
-        rc = hf_schedules_add(schedules, &row.s) ? hf_fail_plain(err, HF_ENOMEM) : 0;
-        if (rc == 0 && i + 1 == filter->limit && found->out_count > filter->limit &&
-            set_next(schedules, &row.s, of_all))
+    int rc = sql_range_read(ops.sql, &ops.arena, &list, &range, err);
+    if (rc == 0) {
+        add_list(&ops, &list, &range, filter);
+        rc = hf_ops_read(&ops, err);
+    }
+    if (rc == 0 && show_page(hf_ops_result(&ops, 0), filter->limit, schedules, &range))
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0 && range.more) {
+        next = sql_place_cursor(&ops.arena, &list, &range.last);
+        if (!next || hf_schedules_set_next(schedules, next))
             rc = hf_fail_plain(err, HF_ENOMEM);
     }
     hf_ops_fini(&ops);

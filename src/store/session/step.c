@@ -1,4 +1,14 @@
-/* A step of an open turn: new provisional nodes and the machine's save, under the lease. */
+/* A step of an open turn: one transaction, under the session's lease, that stores the turn
+ * machine's save and what came since the step before.
+ *
+ * New records join the history as provisional nodes, which the commit of the turn makes final. The
+ * chain is a digest over all nodes so far: a step names the chain that it follows, so two workers
+ * cannot both follow the same one. Transients are records that the turn needs until it ends, and
+ * that never become nodes. A step may put the turn away: it waits for something far off, so the
+ * step ends the lease too.
+ *
+ * The batch reads nothing before it writes; guards in it refuse. Only a step that was refused
+ * reads, to find out why. */
 #include <string.h>
 
 #include "base/err.h"
@@ -12,15 +22,19 @@ struct stepping {
     struct hf_packed packed;
     const struct hf_caller *who;
     int64_t nodes; /* provisional nodes afterwards */
-    bool cancel_asked;
-    size_t effects; /* the first call about effects, and the one behind the last */
+    bool
+        cancel_asked; /* a refused try has found that a cancel of the turn was asked for */
+    size_t effects;   /* the first call about effects, and the one behind the last */
     size_t effects_end;
-    size_t away; /* whether the session is ready again; 0: it was not put away */
+    size_t
+        away; /* the call that tells whether a put-away session is ready; 0: not put away */
 };
 
-/* The guard is for a turn of which no cancel was asked for. Where that is in the way, the step is
- * made again without it, and its answer says so: it reads nothing otherwise. */
-static int add_calls(struct stepping *s, struct hf_ops *ops, struct hf_err *err)
+/* Appends the calls of the step: the guard (the lease, and that the turn is open), the turn's row,
+ * the nodes, the effects and the waits. The guard also refuses a turn whose cancel was asked for,
+ * since a step has to tell its caller so. That refusal sets cancel_asked, and the step is tried
+ * again without this part of the guard. */
+static int add_step(struct stepping *s, struct hf_ops *ops, struct hf_err *err)
 {
     const struct hf_session_step *step = s->step;
     hf_ops_call(ops, HF_SQL_SESSION_FENCED_TURN, 1);
@@ -103,7 +117,7 @@ static int step_once(struct stepping *s, struct hf_session_stepped *stepped,
 {
     struct hf_ops ops;
     hf_ops_init(&ops, s->store->sql, s->store->handle.alloc);
-    int rc = add_calls(s, &ops, err);
+    int rc = add_step(s, &ops, err);
     if (rc == 0)
         rc = hf_ops_write(&ops, err);
     if (rc == 0) {

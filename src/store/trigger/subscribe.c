@@ -7,6 +7,7 @@
 #include "base/ident.h"
 #include "base/json_get.h"
 #include "base/text.h"
+#include "store/batch/place.h"
 #include "store/trigger/trigger.h"
 
 /* One change at work. */
@@ -432,35 +433,38 @@ static int sql_trigger_get(struct hf_store *handle, const struct hf_caller *who,
     return rc;
 }
 
-/* A cursor is "TENANT SCOPE KEY" with line ends between, which none of them can have. */
-static int read_cursor(struct hf_arena *arena, const char *after,
-                       const char *ret_place[3], struct hf_err *err)
+static void add_list(struct hf_ops *ops, const struct sql_named_list *list,
+                     const struct sql_range *range,
+                     const struct hf_trigger_filter *filter)
 {
-    const char *scope = after ? strchr(after, '\n') : NULL;
-    const char *key = scope ? strchr(scope + 1, '\n') : NULL;
-    ret_place[0] = ret_place[1] = ret_place[2] = "";
-    if (!after)
-        return 0;
-    if (!key)
-        return hf_fail(err, HF_EINVAL, "after", "after must be the cursor of a page");
-    ret_place[0] = hf_arena_copy(arena, after, (size_t)(scope - after));
-    ret_place[1] = hf_arena_copy(arena, scope + 1, (size_t)(key - scope - 1));
-    ret_place[2] = key + 1;
-    return ret_place[0] && ret_place[1] ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    hf_ops_call(ops,
+                list->newest ? HF_SQL_SUBSCRIPTION_LIST_NEWEST : HF_SQL_SUBSCRIPTION_LIST,
+                HF_ANY_COUNT);
+    sql_range_names(ops, list, range);
+    hf_ops_text(ops, list->tenant);
+    hf_ops_text(ops, filter->owner_scope);
+    hf_ops_text(ops, filter->source_type);
+    hf_ops_text(ops, filter->source_key);
+    hf_ops_text(ops, filter->state);
+    sql_range_bounds(ops, list, range, filter->limit);
 }
 
-static int set_cursor(struct hf_subscriptions *subscriptions, struct hf_arena *arena,
-                      const struct hf_subscription *last)
+/* The rows of a page; a full one ends the range with its last row. */
+static int show_page(const struct hf_call *found, size_t limit,
+                     struct hf_subscriptions *subscriptions, struct sql_range *range)
 {
-    struct hf_buf text;
-    hf_buf_init(&text, arena->alloc, 1024);
-    hf_buf_text(&text, last->tenant);
-    hf_buf_char(&text, '\n');
-    hf_buf_text(&text, last->owner_scope);
-    hf_buf_char(&text, '\n');
-    hf_buf_text(&text, last->subscription_key);
-    const char *cursor = hf_buf_keep(&text, arena);
-    return cursor ? hf_subscriptions_set_next(subscriptions, cursor) : HF_ENOMEM;
+    int rc = 0;
+    bool full = found->full || found->out_count > limit;
+    for (size_t i = 0; rc == 0 && i < found->out_count && i < limit; i++) {
+        struct hf_subscription one;
+        hf_fields_read(found, i, hf_subscription_table, &one);
+        rc = hf_subscriptions_add(subscriptions, &one);
+        if (full)
+            sql_range_end(range, one.created_at,
+                          (const char *const[]){ one.tenant, one.owner_scope,
+                                                 one.subscription_key });
+    }
+    return rc;
 }
 
 static int sql_trigger_list(struct hf_store *handle, const struct hf_caller *who,
@@ -468,30 +472,28 @@ static int sql_trigger_list(struct hf_store *handle, const struct hf_caller *who
                             struct hf_subscriptions *subscriptions, struct hf_err *err)
 {
     struct hf_ops ops;
-    const char *place[3];
+    struct sql_range range;
+    const struct sql_named_list list = { .window = filter->newest
+                                                       ? HF_SQL_SUBSCRIPTION_WINDOW_NEWEST
+                                                       : HF_SQL_SUBSCRIPTION_WINDOW,
+                                         .names = 3,
+                                         .newest = filter->newest,
+                                         .tenant = who->tenant,
+                                         .cursor = filter->after };
+    const char *next = NULL;
     hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
-    int rc = read_cursor(&ops.arena, filter->after, place, err);
-    hf_ops_call(&ops, HF_SQL_SUBSCRIPTION_LIST, HF_ANY_COUNT);
-    hf_ops_text(&ops, who->tenant);
-    hf_ops_text(&ops, place[1]);
-    hf_ops_text(&ops, place[2]);
-    hf_ops_text(&ops, filter->owner_scope);
-    hf_ops_text(&ops, filter->source_type);
-    hf_ops_text(&ops, filter->source_key);
-    hf_ops_text(&ops, filter->state);
-    hf_ops_i64(&ops, (int64_t)filter->limit + 1);
-    hf_ops_text(&ops, place[0]);
-    if (rc == 0)
+    int rc = sql_range_read(ops.sql, &ops.arena, &list, &range, err);
+    if (rc == 0) {
+        add_list(&ops, &list, &range, filter);
         rc = hf_ops_read(&ops, err);
-    const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
-    for (size_t i = 0; rc == 0 && i < found->out_count && i < filter->limit; i++) {
-        struct hf_subscription one;
-        hf_fields_read(found, i, hf_subscription_table, &one);
-        rc = hf_subscriptions_add(subscriptions, &one);
-        bool cut = i + 1 == filter->limit && found->out_count > filter->limit;
-        if (rc == 0 && cut)
-            rc = set_cursor(subscriptions, &ops.arena, &one);
-        rc = rc ? hf_fail_plain(err, rc) : 0;
+    }
+    if (rc == 0 &&
+        show_page(hf_ops_result(&ops, 0), filter->limit, subscriptions, &range))
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0 && range.more) {
+        next = sql_place_cursor(&ops.arena, &list, &range.last);
+        if (!next || hf_subscriptions_set_next(subscriptions, next))
+            rc = hf_fail_plain(err, HF_ENOMEM);
     }
     hf_ops_fini(&ops);
     return rc;

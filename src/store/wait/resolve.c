@@ -1,5 +1,10 @@
 /* Closing waits: answers and revocations. The first writer closes a wait; all others are told of
- * its outcome. */
+ * its outcome.
+ *
+ * A wait belongs to a turn of a session, and its id names the turn and the kind of wait. The inputs
+ * of the turn are units of work, which wait with it: closing the wait resumes them or ends them in
+ * the same transaction. A caller proves its right to answer either as an actor, or by the wait's
+ * key, a secret that was given out for this one wait. */
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -13,13 +18,13 @@ static void put_who(struct hf_ops *ops, const struct hf_caller *who)
     hf_ops_text(ops, who->actor);
 }
 
-size_t wait_close_add(struct hf_ops *ops, const struct hf_caller *who,
-                      const struct wait_closing *closing)
+void wait_close_add(struct hf_ops *ops, const struct hf_caller *who,
+                    const struct wait_closing *closing)
 {
-    hf_ops_call(ops, HF_SQL_WAIT_WAKE, HF_ANY_COUNT);
+    hf_ops_call(ops, HF_SQL_WAIT_WAKE, 1);
     hf_ops_text(ops, closing->wait_id);
     hf_ops_text(ops, closing->answerer);
-    size_t closed = hf_ops_call(ops, HF_SQL_WAIT_CLOSE, HF_ANY_COUNT);
+    hf_ops_call(ops, HF_SQL_WAIT_CLOSE, 1);
     hf_ops_text(ops, closing->wait_id);
     hf_ops_text(ops, closing->answerer);
     hf_ops_text(ops, hf_wait_state_word(closing->state));
@@ -28,7 +33,6 @@ size_t wait_close_add(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_text(ops, closing->closed_by);
     hf_ops_i64_opt(ops, closing->check_at);
     session_ring(ops);
-    return closed;
 }
 
 /* The event's JSON: which wait, and how it ended. The outcome itself is in the wait's row. */
@@ -48,12 +52,12 @@ static const char *closed_note(struct hf_ops *ops, const struct wait_closing *cl
     return note;
 }
 
+/* Appends what the close of the wait does to the units that are the inputs of its turn. */
 static void add_units(struct hf_ops *ops, const struct hf_caller *who,
                       const struct wait_closing *closing, enum hf_sql_id statement)
 {
     hf_ops_call(ops, statement, HF_ANY_COUNT);
     hf_ops_text(ops, closing->wait_id);
-    hf_ops_text(ops, closing->closed_by);
     put_who(ops, who);
     hf_ops_text(ops, closed_note(ops, closing));
     hf_ops_text(ops, who->correlation_id);
@@ -83,8 +87,8 @@ struct closing {
     struct sql_store *store;
     const struct hf_caller *who;
     struct wait_closing what;
-    struct hf_wait_place place;
-    bool by_key;
+    struct hf_wait_place place; /* what the wait's id names: its turn and kind */
+    bool by_key; /* the caller has the wait's key, and learns nothing of other waits */
     char nonce[HF_NONCE_TEXT];
 };
 
@@ -95,7 +99,7 @@ static int not_there(const struct closing *c, struct hf_err *err)
                                c->what.wait_id);
 }
 
-/* What the read-back says. HF_EGUARD: another call was in between. */
+/* What became of the wait, where this call may not have closed it. HF_EGUARD: it is open. */
 static int judge(const struct closing *c, const struct hf_call *found,
                  struct hf_wait_answer *answer, struct hf_err *err)
 {
@@ -105,7 +109,9 @@ static int judge(const struct closing *c, const struct hf_call *found,
     bool cancelled = rc == 0 &&
                      hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_CANCELLED));
     bool mine = rc == 0 &&
-                hf_same(hf_out_text(found, 0, SESSION_WAIT_CLOSED_BY), c->what.closed_by);
+                hf_same(hf_out_text(found, 0, SESSION_WAIT_CLOSED_BY),
+                        c->what.closed_by) &&
+                hf_same(wait.outcome, c->what.outcome);
     if (rc)
         return rc;
     if (open && c->what.answerer && wait.answerer &&
@@ -121,12 +127,11 @@ static int judge(const struct closing *c, const struct hf_call *found,
     return wait_show(answer, found, err);
 }
 
-static int write_read(struct hf_ops *ops, const struct closing *c, size_t *ret_found,
-                      struct hf_err *err)
+static size_t add_get(struct hf_ops *ops, const struct closing *c)
 {
-    *ret_found = hf_ops_call(ops, HF_SQL_WAIT_GET, HF_ANY_COUNT);
+    size_t found = hf_ops_call(ops, HF_SQL_WAIT_GET, HF_ANY_COUNT);
     hf_ops_text(ops, c->what.wait_id);
-    return hf_ops_write(ops, err);
+    return found;
 }
 
 /* The wait is not there: it may be one that its turn opens later. */
@@ -134,7 +139,6 @@ static int close_early(const struct closing *c, struct hf_wait_answer *answer,
                        struct hf_err *err)
 {
     struct hf_ops ops;
-    size_t found = 0;
     hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
     hf_ops_call(&ops, HF_SQL_WAIT_TURN_LOCK, HF_ANY_COUNT);
     hf_ops_text(&ops, c->place.turn_id);
@@ -146,7 +150,8 @@ static int close_early(const struct closing *c, struct hf_wait_answer *answer,
     hf_ops_text(&ops, c->what.outcome);
     put_who(&ops, c->who);
     hf_ops_text(&ops, c->what.closed_by);
-    int rc = write_read(&ops, c, &found, err);
+    size_t found = add_get(&ops, c);
+    int rc = hf_ops_write(&ops, err);
     if (rc == 0 && hf_ops_result(&ops, found)->out_count == 0)
         rc = not_there(c, err);
     else if (rc == 0)
@@ -155,15 +160,31 @@ static int close_early(const struct closing *c, struct hf_wait_answer *answer,
     return rc;
 }
 
-static int close_once(const struct closing *c, struct hf_wait_answer *answer,
+/* HF_EGUARD: it is not open, is not there, or the caller may not answer it. */
+static int close_open(const struct closing *c, struct hf_wait_answer *answer,
                       struct hf_err *err)
 {
     struct hf_ops ops;
-    size_t found = 0;
     hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
-    (void)wait_close_add(&ops, c->who, &c->what); /* the read-back says who closed it */
+    wait_close_add(&ops, c->who, &c->what);
     wait_resume_add(&ops, c->who, &c->what);
-    int rc = write_read(&ops, c, &found, err);
+    size_t found = add_get(&ops, c);
+    int rc = hf_ops_write(&ops, err);
+    if (rc == 0)
+        rc = wait_show(answer, hf_ops_result(&ops, found), err);
+    answer->accepted = rc == 0;
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* Why that was refused. HF_EGUARD: try again. */
+static int refused(const struct closing *c, struct hf_wait_answer *answer,
+                   struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
+    size_t found = add_get(&ops, c);
+    int rc = hf_ops_read(&ops, err);
     bool there = rc == 0 && hf_ops_result(&ops, found)->out_count > 0;
     if (there)
         rc = judge(c, hf_ops_result(&ops, found), answer, err);
@@ -179,8 +200,11 @@ static int close_wait(struct closing *c, struct hf_wait_answer *answer,
     if (!hf_wait_id_read(c->what.wait_id, &c->place))
         return not_there(c, err);
     rc = rc ? rc : HF_EGUARD;
-    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
-        rc = close_once(c, answer, err);
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
+        rc = close_open(c, answer, err);
+        if (rc == HF_EGUARD)
+            rc = refused(c, answer, err);
+    }
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
@@ -207,6 +231,9 @@ static int check_edits(struct hf_store *handle, const struct hf_wait_resolve *re
     return rc;
 }
 
+/* Answers a wait as the request says, in the caller's name. If it is closed by now, the answer
+ * shows the outcome that is stored, and answer->accepted is false. HF_EWAITKEY or HF_ENOTFOUND:
+ * there is no such wait; with a key, one that was cancelled is none. */
 int sql_wait_resolve(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_wait_resolve *request, bool by_key,
                      struct hf_wait_answer *answer, struct hf_err *err)

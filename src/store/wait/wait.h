@@ -18,11 +18,11 @@ struct wait_closing {
     hf_ms check_at;
 };
 
-/* Append the end of a wait: its outcome, and the session made ready. It does nothing where the
- * wait is not open or not there. What becomes of the units is appended after it. Returns the call
- * that closes the wait: it changes one row, or none. */
-size_t wait_close_add(struct hf_ops *ops, const struct hf_caller *who,
-                      const struct wait_closing *closing);
+/* Append the end of a wait: its outcome, and the session made ready. The batch is refused
+ * (HF_EGUARD) where the wait is not open or not there. What becomes of the units is appended after
+ * it. */
+void wait_close_add(struct hf_ops *ops, const struct hf_caller *who,
+                    const struct wait_closing *closing);
 /* After it: the units that wait are queued again; or they end, and the other waits with them. */
 void wait_resume_add(struct hf_ops *ops, const struct hf_caller *who,
                      const struct wait_closing *closing);

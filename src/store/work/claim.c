@@ -1,4 +1,11 @@
-/* Claiming by queue, set-based; and claiming one given row. */
+/* Claiming: acquiring the leases of units, by queue or for one given unit.
+ *
+ * A claim by queue is one transaction without reading first: statements that take the first
+ * claimable rows of the queue, of fixed sizes from the engine's plan (plan->claims), a count of the
+ * rate tokens that they used, and a read-back of the rows by the claim's owner, nonce and
+ * incarnation. It also asks whether a sweep would find something (`attention`): then the claim
+ * sweeps, and if it got nothing it claims once more. A handle remembers where its last claim of a
+ * queue came to (scan.h). A claim of one unit reads the row and writes what core decides. */
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/json.h"
@@ -84,11 +91,15 @@ static int fill_in(struct taker *taker, struct hf_arena *arena, struct hf_err *e
     return 0;
 }
 
-static hf_ms term_without_policy(const struct hf_claim *claim)
+static hf_ms default_ttl(const struct hf_claim *claim)
 {
     return claim->ttl_default_ms ? claim->ttl_default_ms : hf_policy_builtin.ttl_ms;
 }
 
+/* Appends one claiming statement and the arguments that all of them have, in their order. The first
+ * one is the queue; for HF_SQL_WORK_TAKE it is the id of the unit. The caller appends what further
+ * arguments the statement has. A batch `holds` when it may take leases that name a process of this
+ * machine, which its driver has to know. */
 static void add_claim(struct hf_ops *ops, const struct taker *taker, enum hf_sql_id id)
 {
     hf_ops_call(ops, id, HF_ANY_COUNT);
@@ -103,7 +114,7 @@ static void add_claim(struct hf_ops *ops, const struct taker *taker, enum hf_sql
     hf_ops_text(ops, taker->who->actor);
     hf_ops_text(ops, taker->note);
     hf_ops_text(ops, taker->who->correlation_id);
-    hf_ops_i64(ops, term_without_policy(taker->claim));
+    hf_ops_i64(ops, default_ttl(taker->claim));
     hf_ops_i64(ops, hf_policy_builtin.grace_ms);
     if (taker->kinds)
         hf_ops_text(ops, taker->kinds);
@@ -183,7 +194,9 @@ static enum hf_sql_id statement_of(const struct hf_claim_size *size,
     return from->worn ? size->from_key : size->any_kind;
 }
 
-/* From the start of the queue, or from where the last claim came to. */
+/* Appends the claiming statements for `want` rows, largest size first: from the start of the queue,
+ * or from the key where the last claim came to. A size of 0 rows takes the number as an
+ * argument. */
 static void add_sizes(struct hf_ops *ops, const struct taker *taker,
                       const struct sql_scan_start *from, size_t want)
 {
@@ -204,6 +217,7 @@ static void add_sizes(struct hf_ops *ops, const struct taker *taker,
     }
 }
 
+/* Appends the count of the rate-limit tokens that the claimed rows used. */
 static void add_tokens(struct hf_ops *ops, const struct taker *taker)
 {
     enum hf_sql_id limit_rate = taker->store->plan->limit_rate;
@@ -390,7 +404,7 @@ static int claim_once(struct taker *taker, struct hf_ops *ops, struct hf_arena *
     struct hf_env env;
     struct hf_policy policy, last = hf_policy_builtin;
     struct hf_step step;
-    last.ttl_ms = term_without_policy(taker->claim);
+    last.ttl_ms = default_ttl(taker->claim);
     last.renew_ms = hf_lease_renew_every(last.ttl_ms);
     int rc = sql_find(ops, taker->claim->id, &was, err);
     if (rc == 0)

@@ -1,4 +1,11 @@
-/* Creating units: rule 15, create_is_idempotent. */
+/* Creating units: rule 15, create_is_idempotent.
+ *
+ * Every request of a call gets a row in memory (struct maker), and all rows that are still open go
+ * into one transaction; what was not inserted is then looked up. A row that is in the way (the same
+ * idempotency key, source or dedup key) answers its request: as that row if it was made of the same
+ * request, otherwise as a conflict. A round is repeated while requests are open, since a row that
+ * was in the way may be pruned in between. With an operation id the transaction also stores a
+ * receipt, by which a repeated call is recognised. */
 #include <string.h>
 
 #include "base/err.h"
@@ -102,8 +109,8 @@ static int conflict(struct hf_err *err, const struct hf_call *call)
                    hf_row_id(call, 0));
 }
 
-/* Answer a request that made no row: with the first row, or with a conflict. HF_ENOTFOUND:
- * what was in the way has gone meanwhile; make it again. */
+/* Answers a request that made no row: with the row that is in its way, or with a conflict on its
+ * item. HF_ENOTFOUND: no row is in the way now, as it was pruned; nothing is answered. */
 static int answer_existing(struct sql_store *store, struct maker *maker, bool brief,
                            struct hf_answer *answer, struct hf_item *item)
 {
@@ -174,11 +181,12 @@ struct creation {
     unsigned flags;
     struct hf_answer *answer;
     struct hf_item **items;
-    bool noted;      /* the operation's receipt is written */
-    bool one_by_one; /* some key exists */
-    bool rated;      /* some limit has a rate */
-    bool placed;     /* rows were given places of their limits (hf_gates_admit) */
-    bool unplaced;   /* not again: not all of them came to be made */
+    bool noted; /* the operation's receipt is in the store, and need not be written */
+    bool
+        one_by_one; /* some key exists: one statement per row, so that the others are made */
+    bool rated;     /* some limit has a rate */
+    bool placed;    /* rows were given places of their limits (hf_gates_admit) */
+    bool unplaced; /* not again: not all of them came to be made */
     const struct sql_beside *beside;
 };
 
@@ -369,7 +377,10 @@ static int note_alone(struct creation *c, struct hf_ops *ops, struct hf_err *err
     return rc == HF_ECONFLICT ? 0 : rc; /* noted at the same moment */
 }
 
-static int answer_again(struct creation *c, struct hf_err *err)
+/* An earlier call with this operation id was applied, and its receipt is in the store: nothing is
+ * made. Every request is answered with its row as it is now, marked as repeated; one whose row was
+ * pruned since gets an error on its item. */
+static int answer_repeated(struct creation *c, struct hf_err *err)
 {
     c->noted = true;
     for (size_t i = 0; i < c->n; i++) {
@@ -398,7 +409,8 @@ static bool any_dedup(const struct creation *c)
     return false;
 }
 
-/* One transaction for all that is still open. */
+/* One transaction for all requests that are open and not held back, and their answers. 0 with
+ * requests still open means: again, in the other way that was noted in `c`. */
 static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err)
 {
     size_t open = 0;
@@ -493,7 +505,7 @@ static int create_all(struct hf_store *handle, const struct hf_work_spec *news,
     for (int i = 0; rc == 0 && open_count(&c) > 0; i++) {
         rc = i < HF_TRIES ? applied_before(&c, err) : hf_fail_plain(err, HF_EBUSY);
         if (rc == 1)
-            rc = answer_again(&c, err);
+            rc = answer_repeated(&c, err);
         else if (rc == 0)
             rc = round_trip(&c, &ops, err);
     }

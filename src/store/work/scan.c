@@ -1,3 +1,10 @@
+/* Where the claims of a queue go on, on PostgreSQL (the reasons are in scan.h).
+ *
+ * A claim looks for rows from the start of its queue. Behind an old snapshot that walks over many
+ * dead index entries, so a store handle remembers for up to SCAN_QUEUES queues where the last claim
+ * came to. Such a memory is a scan start. It is `worn` if the last look from the start
+ * entries_walked over many entries for nothing: only then do claims go on from the remembered key.
+ * At `look_at` a claim looks from the start again, and measures the wear anew. */
 #include "store/work/scan.h"
 
 #include <string.h>
@@ -11,8 +18,10 @@ static hf_ms mono_ms(const struct sql_store *store)
     return store->handle.clock->mono_ms(store->handle.clock->user);
 }
 
-/* Under the lock: the queue's, or the one whose next look is the longest ago. */
-static struct sql_scan_start *start_of(struct sql_store *store, const char *queue)
+/* The scan start of the queue, or, if there is none, the one to use for it: the one whose look_at
+ * is the earliest. That one may be another queue's, so the caller compares `queue`. Under
+ * store->lock. */
+static struct sql_scan_start *find_start(struct sql_store *store, const char *queue)
 {
     struct sql_scan_start *oldest = &store->scan_starts[0];
     for (size_t i = 0; i < SCAN_QUEUES; i++) {
@@ -34,7 +43,7 @@ void sql_scan_begin(struct sql_store *store, const char *queue, bool from_start,
         return;
     }
     hf_lock(&store->lock);
-    const struct sql_scan_start *start = start_of(store, queue);
+    const struct sql_scan_start *start = find_start(store, queue);
     bool known = hf_same(start->queue, queue);
     scan.looks = from_start || !known || scan.began_at >= start->look_at;
     if (!scan.looks)
@@ -44,20 +53,24 @@ void sql_scan_begin(struct sql_store *store, const char *queue, bool from_start,
     *ret_scan = scan;
 }
 
-static int64_t walked(const struct sql_scan *scan, const struct hf_ops *ops,
-                      size_t column)
+/* The index entries that the claim read without taking a row, by the server's counter before and
+ * after it. */
+static int64_t entries_walked(const struct sql_scan *scan, const struct hf_ops *ops,
+                              size_t column)
 {
     return hf_out_i64(hf_ops_result(ops, scan->reads_after), 0, column) -
            hf_out_i64(hf_ops_result(ops, scan->reads_before), 0, column);
 }
 
-static void judge(struct sql_scan_start *start, const struct sql_scan *scan,
-                  const struct hf_ops *ops, hf_ms now)
+/* After a look from the start. The next look comes after SCAN_PATIENCE times as long as this one
+ * took, at least after SCAN_LOOK_MS. */
+static void measure_wear(struct sql_scan_start *start, const struct sql_scan *scan,
+                         const struct hf_ops *ops, hf_ms now)
 {
     hf_ms took = now - scan->began_at;
     hf_ms rest = took * SCAN_PATIENCE;
-    start->worn = walked(scan, ops, HF_COL_CLAIM_READS_QUEUES) > SCAN_WORN;
-    start->leases_worn = walked(scan, ops, HF_COL_CLAIM_READS_TIMERS) > SCAN_WORN;
+    start->worn = entries_walked(scan, ops, HF_COL_CLAIM_READS_QUEUES) > SCAN_WORN;
+    start->leases_worn = entries_walked(scan, ops, HF_COL_CLAIM_READS_TIMERS) > SCAN_WORN;
     start->look_at = now + (rest > SCAN_LOOK_MS ? rest : SCAN_LOOK_MS);
 }
 
@@ -69,7 +82,7 @@ void sql_scan_end(struct sql_store *store, const struct sql_scan *scan,
     if (!start.queue[0])
         return;
     if (scan->looks)
-        judge(&start, scan, ops, mono_ms(store));
+        measure_wear(&start, scan, ops, mono_ms(store));
     start.long_way |= scan->missed && rows->out_count > 0;
     if (!attention) {
         start.leases_seen = ops->batch.lease_now;
@@ -82,6 +95,6 @@ void sql_scan_end(struct sql_store *store, const struct sql_scan *scan,
         start.seq = last.seq;
     }
     hf_lock(&store->lock);
-    *start_of(store, start.queue) = start;
+    *find_start(store, start.queue) = start;
     hf_unlock(&store->lock);
 }

@@ -1,5 +1,11 @@
-/* The code protocol after a cell: what it did becomes a step of the history, and the step
- * decides how the turn goes on. */
+/* The code protocol after a cell: what it did becomes a step of the history, and the step decides
+ * how the turn goes on.
+ *
+ * A cell is a piece of code that the model wrote and the host ran; its result comes in here. A step
+ * is the record of it, which later requests show to the model. Bindings are the variables that a
+ * cell leaves for the next one, named by the hash of their bytes. A change of the turn is a move:
+ * it is built on a copy of the turn's body (move->next), while move->turn->now is still the turn as
+ * it waited for the cell; the two change places when the move is committed. */
 #include <string.h>
 
 #include <holdfast/bounds.h>
@@ -101,6 +107,10 @@ static int keep_calls(struct hf_move *move, const struct hf_exec_result *result,
     return 0;
 }
 
+/* Fills the step from the result of the cell that the turn waits for. `failed` is a host that could
+ * not run the cell, and says why in `message`; a cell that ran and ended badly has an `error`. With
+ * `unknown` nothing is known of how it ended. A result that names no bindings has changed none, so
+ * those that the cell began with stay. The texts stay the result's. */
 static int fill_step(struct hf_move *move, const struct hf_exec_result *result,
                      uint64_t number, struct hf_code_step *ret_step, struct hf_err *err)
 {
