@@ -3,6 +3,7 @@
 #ifndef TESTS_MODEL_PAIR_H
 #define TESTS_MODEL_PAIR_H
 
+#include <holdfast/journal.h>
 #include <holdfast/sys/store.h>
 
 #include "base/arena.h"
@@ -27,7 +28,7 @@ struct pair_name {
     size_t next[SIDES]; /* of the same bucket; 0 ends it */
 };
 
-/* What operations on sessions have come to, of both stores. */
+/* What operations on sessions and the journal have come to, of both stores. */
 #define PAIR_REACHES(X)                                                                  \
     X(CREATED, "created")                                                                \
     X(CREATE_CONFLICT, "other content under an id")                                      \
@@ -55,7 +56,18 @@ struct pair_name {
     X(ANSWERED, "a wait answered")                                                       \
     X(ANSWERED_AGAIN, "a wait answered again")                                           \
     X(REVOKED, "a wait revoked")                                                         \
-    X(CANCEL_ASKED, "a cancel of a turn")
+    X(CANCEL_ASKED, "a cancel of a turn")                                                \
+    X(JOURNAL_BEGUN, "an effect of a scope begun")                                       \
+    X(JOURNAL_BUSY, "an effect of a scope that is performed")                            \
+    X(JOURNAL_TAKEN, "an effect of a scope taken over")                                  \
+    X(JOURNAL_REPLAYED, "an effect of a scope that has an outcome")                      \
+    X(JOURNAL_MISMATCH, "another effect of a scope under a key")                         \
+    X(JOURNAL_SETTLED, "an effect of a scope settled")                                   \
+    X(JOURNAL_LOST, "a lost lease of an effect of a scope")                              \
+    X(JOURNAL_UNKNOWN, "an effect of a scope that needs a person")                       \
+    X(JOURNAL_RESOLVED, "an effect of a scope resolved")                                 \
+    X(JOURNAL_HELD, "an effect of a scope that is held and not resolved")                \
+    X(JOURNAL_RETIRED, "a scope retired")
 #define X(name, text) PAIR_##name,
 enum pair_reach { PAIR_REACHES(X) PAIR_REACH_COUNT };
 #undef X
@@ -73,6 +85,12 @@ struct pair_talk {
     int64_t node_count;
     uint8_t chain[32];
     const char *begun; /* key of the last effect that was begun; NULL: none */
+};
+
+#define PAIR_HOLDS 4 /* the last effects of scopes that were begun or taken over */
+struct pair_hold {
+    struct hf_journal_key of[SIDES];
+    const char *token[SIDES]; /* NULL: there is none yet */
 };
 
 struct pair_random {
@@ -108,7 +126,8 @@ struct pair {
     struct pair_name names[PAIR_NAMES]; /* from 1 */
     size_t buckets[PAIR_BUCKETS][SIDES];
     size_t name_count;
-    uint32_t reached;                                  /* enum pair_reach */
+    struct pair_hold holds[PAIR_HOLDS];                /* newest first */
+    uint64_t reached;                                  /* enum pair_reach */
     struct pair_talk talks[PAIR_SESSIONS][PAIR_TALKS]; /* newest first */
     char feed_at[SIDES][128]; /* the cursor of a reader of the feed; "": at the start */
     bool gate_may_move;       /* of rows that a batch found and returned */
@@ -132,6 +151,8 @@ void pair_wait_step(struct pair *pair, struct dice *dice, const char *id, size_t
 void pair_wait_resolve(struct pair *pair, struct dice *dice, const char *id, size_t at);
 void pair_wait_revoke(struct pair *pair, struct dice *dice, const char *id, size_t at);
 void pair_wait_cancel(struct pair *pair, struct dice *dice, const char *id, size_t at);
+/* One operation on the journal of processes and operations (plan_journal.c). */
+void pair_journal(struct pair *pair, struct dice *dice);
 
 /* ---- shared by pair.c and plan.c ------------------------------------------------------- */
 

@@ -874,11 +874,11 @@ static const struct {
     unsigned weight;
     void (*act)(struct pair *pair, struct dice *dice);
 } acts[] = {
-    { 22, do_create },  { 22, do_claim },    { 44, do_change }, { 4, do_renew_all },
-    { 8, do_sweep },    { 2, do_prune },     { 3, do_policy },  { 1, do_bump },
-    { 16, do_advance }, { 1, do_reopen },    { 3, do_list },    { 2, do_stats },
-    { 4, do_lease },    { 1, do_feed },      { 1, do_amnesty }, { 4, do_limit },
-    { 3, do_crowd },    { 8, pair_session },
+    { 22, do_create },  { 22, do_claim },    { 44, do_change },    { 4, do_renew_all },
+    { 8, do_sweep },    { 2, do_prune },     { 3, do_policy },     { 1, do_bump },
+    { 16, do_advance }, { 1, do_reopen },    { 3, do_list },       { 2, do_stats },
+    { 4, do_lease },    { 1, do_feed },      { 1, do_amnesty },    { 4, do_limit },
+    { 3, do_crowd },    { 8, pair_session }, { 10, pair_journal },
 };
 
 /* One sequence in three is mostly about sessions. */

@@ -197,7 +197,7 @@ static void take(struct pair *pair, const char *what, const int codes[SIDES],
 static void reach(struct pair *pair, enum pair_reach what, bool really)
 {
     if (really)
-        pair->reached |= 1u << what;
+        pair->reached |= 1ull << what;
 }
 
 static void compare_all(struct pair *pair)

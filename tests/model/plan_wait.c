@@ -35,7 +35,7 @@ static const char *token_of(const struct pair_talk *talk, int side)
 static void reach(struct pair *pair, enum pair_reach what, bool reached)
 {
     if (reached)
-        pair->reached |= 1u << what;
+        pair->reached |= 1ull << what;
 }
 
 /* ---- comparing ----------------------------------------------------------------------- */

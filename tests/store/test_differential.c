@@ -76,7 +76,7 @@ static void discard(void *user)
 
 /* Edges that were taken, and what came of operations on sessions, over all sequences. */
 struct taken {
-    uint32_t reached;
+    uint64_t reached;
     uint64_t edges[HF_STATUS_COUNT][HF_STATUS_COUNT];
 };
 
@@ -246,8 +246,8 @@ static const char *const reaches[] = { PAIR_REACHES(X) };
 static void check_reach(const struct taken *taken)
 {
     for (unsigned i = 0; i < PAIR_REACH_COUNT; i++) {
-        if (!(taken->reached & (1u << i)))
-            fail_msg("no sequence had, of sessions: %s", reaches[i]);
+        if (!(taken->reached & (1ull << i)))
+            fail_msg("no sequence had: %s", reaches[i]);
     }
     for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
         const char *from = hf_status_word(edges[i][0]);
