@@ -20,11 +20,15 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NOTES = os.path.join(ROOT, "docs", "verification.json")
 PAGE = os.path.join(ROOT, "docs", "VERIFICATION.md")
 PROMISES = os.path.join(ROOT, "docs", "GUARANTEES.md")
+PLANTS = os.path.join(ROOT, "kit", "sim", "plants")
+SEEN_MAX = 90  # characters of a message, as tests/sim/plants.py prints them
+COLUMNS = 100
 BEGIN, END = "<!-- figures: tools/verify.py write -->", "<!-- end of figures -->"
 
 # part: what it is, which guarantees it is about, the command
@@ -38,16 +42,16 @@ PARTS = {
     "sim-turns": ("simulation of turns with cells alone, over the reference model",
                   "code turns", "build/holdfast-sim --store model --only turn --seed {seed} "
                   "--schedules {schedules}"),
-    "fuzz-cell": ("any bytes as a cell, under ASan and UBSan, each also cut after every operation", "cells",
+    "fuzz-cell": ("any bytes as a cell, under ASan and UBSan", "cells",
                   "tests/fuzz/run {seconds} cell"),
-    "fuzz-bindings": ("any bytes as bindings, likewise", "cells", "tests/fuzz/run {seconds} bindings"),
-    "fuzz-mask": ("any text through the stream mask, in any chunks, likewise", "code turns",
+    "fuzz-bindings": ("any bytes as bindings, under ASan and UBSan", "cells", "tests/fuzz/run {seconds} bindings"),
+    "fuzz-mask": ("any text through the stream mask, in any chunks, under ASan and UBSan", "code turns",
                   "tests/fuzz/run {seconds} mask"),
     "plants": ("planted bugs, each to be found within 10,000 schedules", "the simulator",
                "tests/sim/plants.py"),
     "rare": ("rare paths of the library that the simulator takes", "the simulator",
              "build/holdfast-sim-planted --rare --store sqlite --seed {seed} --schedules {schedules}"),
-    "model": ("models of leases and pinned claims, with mutants", "G2 G3", "model/check --full"),
+    "model": ("models of leases, with mutants", "G2 G3", "model/check --full"),
     "crash": ("crash at every I/O, allocation (ours and SQLite's) and transaction, on SQLite", "G1 G2 G5 G9",
               "env HF_CRASH_ALL=1 build/tests/test_store_crash"),
     "crash-calls": ("killed before and after every call, on PostgreSQL", "G1 G2 G5",
@@ -65,43 +69,74 @@ PARTS = {
                          "soak/outside.py --store postgres --transitions {transitions} --restarts {restarts} --seed {seed}"),
 }
 
+# How the figures of a part are to be read, by the first part of its name.
+READING = {
+    "sim": "A *step* is one action of a simulated worker, sender or operator. The *hash* is over all that happened: the "
+           "same seed must return the same hash.",
+    "fuzz": "An *edge* is a branch of the code that an input took. *Inputs that add* are those that reached an edge first. "
+            "A cell is also cut after every operation and run again from its journal.",
+    "plants": "Violations are bugs that were not found. Each bug is in the [table below](#planted-bugs).",
+    "rare": "A *mark* counts how often a path is taken. Violations are paths that this store can take and did not.",
+    "model": "A *search* is one model with one set of bounds; all states that it can reach were visited. A *mutant* is a "
+             "model with a deliberate fault, which must be found.",
+    "crash": "*Deaths* are processes that were killed: before, in the middle of and after each transaction. Fewer died "
+             "than were started, since a transaction that writes nothing has no middle.",
+    "crash-calls": "*Driver calls* are transactions and reads; *messages* are those of PostgreSQL's protocol. This run "
+                   "covers all calls and a sample of the messages.",
+    "wire": "The connection is cut before and after each message of a verb's exchange with the server. *Done*: the verb "
+            "found out that its transaction was committed, or repeated it, and returned success. *Not written*: it "
+            "returned an error that says that nothing was written. *Unknown*: it returned `HF_EUNCERTAIN`. Then the "
+            "verb is called again until it succeeds. A violation is an answer that the rows contradict, or a change "
+            "that is not there exactly once in the end.",
+    "soak": "*Acknowledged*: creates that were answered with success; each must have its row. *Settles told*: reports "
+            "of an end that were answered with success. *Late writes refused*: those of workers whose lease another "
+            "worker had taken. *Effects begun again*: work that was repeated after its worker was killed. *Woken*: "
+            "workers that were stopped past their lease and continued. *Drained*: how long after the last kill all "
+            "work was done.",
+    "outside": "*Calls* are `holdfast` processes. *Not known*: exit code 8. *Not answered*: killed before they answered. "
+               "*Stopped*: SIGSTOP for a while. *Backends*: server processes of PostgreSQL.",
+}
+
 BUGS = [
-    ("2026-11-15", "`hf_lease_renew` into the struct that its token stood in gave an empty token back: "
-     "the out-parameter was cleared before the token was copied",
+    ("2026-11-15", "`hf_lease_renew`, called with the struct that holds its token as the place of the answer, returned an "
+     "empty token: the place was cleared before the token was copied",
      "the crash scenario, before any fault", "conformance `lease_renewal_may_be_told_into_its_own_lease`"),
-    ("2026-11-15", "the same claim, sent again while it was being executed, took as many rows once more, which nobody ran "
-     "and a pool's renewals kept alive: the repeat was looked for before the claim's transaction, not in it",
-     "simulation, sqlite, seed 6, once requests could race themselves",
+    ("2026-11-15", "a claim that was sent a second time while the first was being executed took twice as many rows. No "
+     "worker ran the additional ones, and the renewals of a pool kept their leases alive. Cause: the search for the "
+     "first claim was made before the second one's transaction, not in it",
+     "simulation, sqlite, seed 6, with requests that are executed twice at the same time",
      "`claim_fresh`, a guard in the transaction; planted bug `nonce_raced`"),
-    ("2026-11-15", "a unit under a rate that was claimed by its id gave the bucket the time for which its token had been "
-     "reserved: up to one start too many", "simulation, model, seed 1395",
+    ("2026-11-15", "a unit under a rate that was claimed by its id returned to the bucket the time for which its token had "
+     "been reserved: up to one start too many", "simulation, model, seed 1395",
      "conformance `rate_begins_to_fill_when_a_unit_is_claimed_by_its_id`"),
-    ("2026-11-15", "a debounced job took its time from one that waited for its retry",
+    ("2026-11-15", "a repeated request for a debounced job moved the start of a job that waited for its retry",
      "simulation, sqlite, seed 1201", "`run/pool`: `a_debounce_leaves_a_retry_its_time`"),
-    ("2026-11-15", "an answer lost in a failover was asked for by its transaction's id on the promoted standby, where that "
-     "id may be another transaction's: a close-out that was lost was told as done", "`soak/failover.py`, synchronous failover, "
+    ("2026-11-15", "after a failover the fate of a transaction was asked for by its id on the promoted standby, where that "
+     "id may be another transaction's: a close-out that was lost was reported as done", "`soak/failover.py`, synchronous failover, "
      "one run of several", "`a_commit_that_a_failover_lost_is_not_taken_for_anothers`; `soak/failover.py`"),
-    ("2026-11-15", "a server that crashed gives the ids of what was not in its log to others, on the same timeline: a claim "
-     "whose answer was lost in an immediate stop was told as done (7 times in 88 stops under load)",
+    ("2026-11-15", "a server that crashed assigns the ids of transactions that were not in its log again, on the same "
+     "timeline: a claim whose answer was lost in an immediate stop was reported as done (7 times in 88 stops under load)",
      "`soak/failover.py`, restart", "`soak/outcome.py`, `soak/failover.py`"),
-    ("2026-11-15", "a ROLLBACK that found no memory may not have begun, and the transaction stayed open: the process ended "
-     "itself", "every allocation of SQLite's failed once, 4 of 46,307",
+    ("2026-11-15", "a ROLLBACK that cannot allocate memory does not begin, and the transaction stayed open; the library "
+     "ended the process", "every allocation of SQLite's failed once, 4 of 46,307",
      "`store/crash`: `every_allocation_of_sqlite_may_fail_once`, by parts with those four"),
-    ("2026-11-15", "a build under a running soak ended the fleet's workers one by one, so nothing drained: it looked "
-     "like a store that is stuck", "kill soak on PostgreSQL, ended undrained",
-     "the fleet runs a copy; whoever ends by itself is a fault (`soak/check.py`)"),
-    ("2026-11-15", "a sweep that had proof of a holder's death left the row to the next sweep when a sidecar's renewal came "
-     "between its reading and its write", "simulation, sqlite, seed 1010215",
+    ("2026-11-15", "a fault of the soak: a build during a run replaced the program, the fleet's workers ended one by one, "
+     "and the work was never done", "kill soak on PostgreSQL",
+     "the fleet runs a copy; a process that ends by itself is a fault (`soak/check.py`)"),
+    ("2026-11-15", "a sweep that had proof of a holder's death left the row to the next sweep if another process renewed "
+     "the lease for that holder between the sweep's reading and its write", "simulation, sqlite, seed 1010215",
      "`store/sweep_race`: `a_renewal_in_the_middle_of_a_sweep_does_not_keep_a_dead_holder`"),
-    ("2026-11-16", "the mend of the two above was none: the age of a transaction was taken before the caller looked for the "
-     "server, so an id that was used again after a crash could still be taken for its own, and a requeue or close-out that "
-     "never happened was answered as done", "an outside soak with ten restarts; `soak/outside.py` found it 2 times in 2,549 "
-     "transitions with 60 restarts", "lost answers are decided by evidence: `soak/outcome.py`, `soak/outside.py`"),
-    ("2026-11-16", "three of the 48 planted bugs were not planted (`fence_kept_in_sql`, `limit_stuck`, `ack_before_sync`) and "
-     "counted as found: the simulator refused to run, and `tests/sim/plants.py` took that for a crash",
-     "a review from outside", "an edit that does not match fails the build (`sim/edits.py`); exit 2 has found nothing"),
-    ("2026-11-16", "`doctor` called a healthy store on PostgreSQL corrupt: the event of a refused call takes no lock of its "
-     "unit, so its counts may be older than its place in the trail, and all events were folded",
+    ("2026-11-16", "the first repair of the two faults with transaction ids (failover, and crash) was not enough: the age "
+     "of a transaction was taken before the caller asked the server, so an id that was assigned again could still be "
+     "taken for its own, and a requeue or close-out that never happened was reported as done",
+     "an outside soak with ten restarts; `soak/outside.py` found it 2 times in 2,549 transitions with 60 restarts",
+     "lost answers are decided by evidence: `soak/outcome.py`, `soak/outside.py`"),
+    ("2026-11-16", "three planted bugs (of the 48 at that time) were not in the program and counted as found "
+     "(`fence_kept_in_sql`, `limit_stuck`, `ack_before_sync`): the simulator refused to run, and `tests/sim/plants.py` "
+     "took that for a crash",
+     "a review", "an edit that does not match fails the build (`sim/edits.py`); exit code 2 is no find"),
+    ("2026-11-16", "`doctor` reported a healthy store on PostgreSQL as corrupt: the event of a refused call is written "
+     "without a lock on its unit, so it may be out of order, and `doctor` counted it in order",
      "`soak/outside.py`, three runs of three on the day of the change", "`cli/doctor_postgres.py`: "
      "`a_refused_call_that_was_written_late_is_no_fault`"),
 ]
@@ -111,28 +146,55 @@ OPEN = []
 
 # Alarms of the checkers themselves, and why they were wrong.
 ALARMS = [
-    ("model, seed 1585261", "a close-out of an earlier generation was refused after a requeue: rightly, a requeue "
-     "forgets tokens"),
-    ("sqlite, seed 1002261", "a sweep that had no memory to describe a proof of death passed over the row: the next "
-     "one finds it"),
-    ("sqlite, seed 345", "a schedule resumed at a clock that went back goes on with the first slot after that"),
-    ("disk, seed 25", "a look reads the clock too: what lapsed between a sweep and the look was blamed on the sweep"),
-    ("sqlite, seeds 1023500, 1071867, 1085701", "a bump whose answer was lost had ended the incarnation of a lease: a "
-     "monitor that saw a stall rightly gave it no amnesty"),
-    ("sqlite, seed 1055067", "a row was claimed and handed back between two looks, and timed out by its new time: it was "
-     "held against the old one"),
-    ("sqlite, seed 1082929", "amnesty was judged by the incarnation of the look, after a bump that came later"),
-    ("sqlite, seed 1086290", "a row was cancelled, at a clock that is behind, while prune was at work, and went with its "
-     "events"),
-    ("disk, seeds 1104, 1120", "the last fault was still to come when the simulator itself stopped the schedules"),
-    ("model, seed 16", "the unit of an escalation has the default's grace, not its kind's"),
+    ("model, seed 1585261", "a close-out of an earlier generation was refused after a requeue. A requeue clears the tokens "
+     "of the row, so the refusal is right"),
+    ("sqlite, seed 1002261", "a sweep could not allocate the memory to describe a proof of death and left the row. The "
+     "next sweep acts on it, which is allowed"),
+    ("sqlite, seed 345", "a schedule was resumed after the clock had been set back. It continues with the first slot after "
+     "that time, which is right"),
+    ("disk, seed 25", "the simulator's own reading of the rows advances the clock. A lease that ended between a sweep and "
+     "that reading was counted as forgotten by the sweep"),
+    ("sqlite, seeds 1023500, 1071867, 1085701", "an operator's call that raised the store's incarnation was executed, and "
+     "its answer lost. A monitor that saw a stall rightly extended no lease of the former incarnation"),
+    ("sqlite, seed 1055067", "a row was claimed and handed back between two readings, and then timed out by its new "
+     "deadline. The checker compared with the old one"),
+    ("sqlite, seed 1082929", "extensions of leases after a stall were judged by the incarnation at the time of the reading, "
+     "which had risen after the extension"),
+    ("sqlite, seed 1086290", "a row was cancelled under a clock that is behind, while `prune` ran, and was pruned with its "
+     "events. The cancel's time was before the cutoff, so that is right"),
+    ("disk, seeds 1104, 1120", "the simulator ended the run before the last fault had struck"),
+    ("model, seed 16", "the unit that an escalation creates has the grace of the default policy, not that of its kind's; "
+     "the checker expected the latter"),
 ]
 
 HEAD = """# Verification
 
-Printed by `tools/verify.py page` from the figures of runs (`docs/verification.json`); how each works is described in
-[internals/simulation.md](internals/simulation.md). The machine has 2 cores and was shared with other work. The test command runs
-a small form of each; the figures here are of the long forms, or of as much of them as there was time for.
+This page is for readers who want to judge how far the promises of [GUARANTEES.md](GUARANTEES.md) were tested. It lists the long runs of the
+randomized and exhaustive checkers, with their figures, the faults that they found, and proof that they can find any. How each checker works is
+in [internals/simulation.md](internals/simulation.md). The test command `./test` runs a short form of each.
+
+`tools/verify.py write` prints the page from the recorded figures (`docs/verification.json`). All runs were made on a machine with 2 cores that other work
+shared. If a command asks for more than the run has, the run was stopped when its time was over.
+"""
+
+WORDS = """| promise | in short |
+|---|---|
+| [G1](GUARANTEES.md#g1-no-loss) no loss | what was acknowledged survives a crash of any process |
+| [G2](GUARANTEES.md#g2-one-terminal-outcome) one terminal outcome | a unit (one piece of work) ends once |
+| [G3](GUARANTEES.md#g3-fence) fence | no write under an older lease is accepted after a newer lease was granted |
+| [G4](GUARANTEES.md#g4-order) order | claims follow priority and age; of one lane at most one unit runs |
+| [G5](GUARANTEES.md#g5-atomic-change) atomic change | a change of status, its event and its lease are one transaction |
+| [G7](GUARANTEES.md#g7-progress) progress | work whose holder is lost is acted on in bounded time |
+| [G9](GUARANTEES.md#g9-bounds) bounds | every input and page has a bound, and beyond it nothing is written |
+
+| word | meaning on this page |
+|---|---|
+| schedule | one simulated history of many workers; its seed, a number, decides everything that happens in it. (Where a message says \"schedule ticks\", it means a schedule of the product, by the name ticks) |
+| violation | something that a promise does not allow, or, in the rows of planted bugs and rare paths, something that should have been found and was not |
+| planted bug | a deliberate fault in a copy of the code, which a checker must find |
+| rare path | a path of the library that only a race or a failure takes |
+| transition | a change of a unit's status |
+| code turn, cell, bindings, mask | a turn of an agent whose model writes programs; one such program; the variables it leaves; the code that finds it in the model's reply |
 """
 
 
@@ -256,33 +318,92 @@ def run(parts, given):
         note(part, done.stdout, command)
 
 
+def wrapped(text, indent=""):
+    return textwrap.fill(text, COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def of_wire(faults):
+    """The cuts of each verb as a table; the rest of what was printed as it is."""
+    rows = re.findall(r"(\w+) +(\d+) cuts: (\d+) answered as done, (\d+) as not written, (\d+) as unknown", faults)
+    return ["| verb | cuts | done | not written | unknown |", "|---|---:|---:|---:|---:|",
+            *("| `" + "` | ".join((row[0], " | ".join(row[1:]))) + " |" for row in rows)]
+
+
+def details(part, note, told):
+    """How a part was run, what it printed, and how that is to be read unless it was told before."""
+    what = PARTS[part][0]
+    family = part if part in READING else part.split("-")[0]
+    reading = READING[family] if family not in told else ""
+    told.add(family)
+    faults = re.sub(r"  +", ", ", note["faults"])
+    lines = ["", f"### {what[0].upper() + what[1:]}", "",
+             wrapped(f"`{note['command']}` (commit {note['commit']}, {note['date']})"), "",
+             wrapped(f"- Runs: {note['runs']}" + (f" ({note['remark']})" if note["remark"] else ""), "  ")]
+    if part == "wire":
+        return [*lines, "", wrapped(reading), "", *of_wire(note["faults"])]
+    if faults:
+        lines.append(wrapped(f"- Faults: {faults}", "  "))
+    return [*lines, "", wrapped(reading)] if reading else lines
+
+
+def planted(rows):
+    """Each planted bug as a row: what it breaks is in its own file."""
+    lines = ["| bug | what it breaks | store | schedules | seconds | seen as |", "|---|---|---|---:|---:|---|"]
+    for row in rows:
+        name, store, schedules, seconds, seen = re.match(r"(\w+)\s+(\S+)\s+(\S+)\s+([\d.]+)\s+(.*)", row).groups()
+        path = os.path.join(PLANTS, name + ".edit")
+        with open(path, encoding="utf-8") as file:
+            what = re.search(r"^what:\s+(.*)$", file.read(), re.M).group(1)
+        cut = " …" if len(seen) == SEEN_MAX else ""
+        lines.append(f"| `{name}` | {what} | {store} | {schedules} | {seconds} | {seen}{cut} |".replace("R ((null))", "R"))
+    return lines
+
+
 def page():
     notes = read_notes()
-    lines = [HEAD, "## Runs", "",
-             "| what | about | runs | faults injected | violations | command | commit, date |",
-             "|---|---|---|---|---|---|---|"]
+    lines = [wrapped_head(), WORDS, "## Runs", "",
+             "| checker | promises | runs | violations | date |", "|---|---|---|---:|---|"]
     for part, (what, about, _) in PARTS.items():
         n = notes.get(part)
         if not n:
-            lines.append(f"| {what} | {about} | not run | | | `{part}` | |")
+            lines.append(f"| {what} | {about} | not run yet (`{part}`) | | |")
             continue
-        remark = f" ({n['remark']})" if n["remark"] else ""
-        lines.append(f"| {what} | {about} | {n['runs']}{remark} | {n['faults']} | "
-                     f"{n['violations']} | `{n['command']}` | {n['commit']}, {n['date']} |")
+        size = n["runs"].split(", ")[0].replace(" acknowledged", " acknowledged creates")
+        lines.append(f"| [{what}](#{anchor(what)}) | {about} | {size} | {n['violations']} | {n['date']} |")
+    told = set()
+    for part in PARTS:
+        if part in notes:
+            lines += details(part, notes[part], told)
     table = notes.get("plants", {}).get("table", [])
     if table:
-        lines += ["", "## Planted bugs", "", "Bug, store, schedules until it was found, seconds, "
-                  "what was seen.", "", "```text", *table, "```"]
+        lines += ["", "## Planted bugs", "",
+                  wrapped("How many schedules and seconds the checker needed to find each bug, and the beginning of the "
+                          "message that it then printed. R is the id of a row, u2 the name of a unit. A message such as "
+                          "`claim: internal` means that the verb returned `HF_EINTERNAL`: an assertion in the library "
+                          "noticed the fault before the checker did, which counts as found. Where the store is the name "
+                          "of a test (`run/spool`), that test finds the bug. Bugs that were added after the run are not "
+                          "listed."), "", *planted(table)]
     if OPEN:
         lines += ["", "## Found and not yet explained", "",
                   "`build/holdfast-sim --store sqlite --seed N --schedules 1 --trace` shows each again.", ""]
         lines += [f"- {where}: {what}" for where, what in OPEN]
-    lines += ["", "## Bugs of ours that these tools found", "",
-              "| date | what | found by | covered by now |", "|---|---|---|---|"]
+    lines += ["", "## Faults of Holdfast that these tools found", "", "All of them are repaired.", "",
+              "| date | fault | found by | covered by now |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(bug)} |" for bug in BUGS]
-    lines += ["", "Alarms that were the checker's own, mended there (seeds as of then):", ""]
-    lines += [f"- {where}: {why}" for where, why in ALARMS]
+    lines += ["", "## False alarms", "",
+              wrapped("Reports of a checker that were its own fault, and why the library was right. The checkers were "
+                      "repaired; the seeds are those of that time."), ""]
+    lines += [wrapped(f"- {where}: {why}.", "  ") for where, why in ALARMS]
     return "\n".join(lines) + "\n"
+
+
+def wrapped_head():
+    title, *paragraphs = HEAD.strip().split("\n\n")
+    return "\n\n".join([title, *(wrapped(" ".join(p.split())) for p in paragraphs)]) + "\n"
+
+
+def anchor(heading):
+    return re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
 
 
 def promises():

@@ -1,5 +1,11 @@
-/* The checks. Written from docs/GUARANTEES.md and the lifecycle's table, sharing no code with
- * the library: a mistake there is not repeated here. */
+/* The checks. Written from docs/GUARANTEES.md and the lifecycle's table, sharing no code with the
+ * library: a mistake there is not repeated here.
+ *
+ * A shadow is what the simulator knows of one row; the window is the calls since the last look at
+ * the store, and a deed one of them that may have changed the row. Each event must have a cause: a
+ * deed of the holder (with the token), one of an operator (without), or a peer, which may act on a
+ * row only when its lease or its holder has ended. Several calls may be in the window, so two
+ * causes may be possible; a check then accepts either. */
 
 #include "sim/inside.h"
 
@@ -166,6 +172,10 @@ static void judge_claim(struct hf_sim *sim, struct sim_shadow *s,
     sim_limits_start_of(sim, s, event->created_at);
 }
 
+/* The row left `running`. A schedule that replaces its unit, and a session's input (`talk`), have
+ * checks of their own. Otherwise the cause is the holder, an operator's cancel, or a peer. Where
+ * the holder settled the row, the status is noted for judge_told; SIM_PERHAPS goes with it if a
+ * cancel may have done the same. */
 static void judge_from_running(struct hf_sim *sim, struct sim_shadow *s,
                                const struct hf_event *event, enum hf_status to)
 {
@@ -176,14 +186,14 @@ static void judge_from_running(struct hf_sim *sim, struct sim_shadow *s,
         return;
     }
     bool holder = deed_on(sim, s->id, true, s->fold_fence) != NULL;
-    bool ordered = deed_on(sim, s->id, false, 0) != NULL && to == HF_STATUS_CANCELLED;
-    if (ordered && !holder && s->bound && s->was_status == HF_STATUS_RUNNING)
+    bool cancelled = deed_on(sim, s->id, false, 0) != NULL && to == HF_STATUS_CANCELLED;
+    if (cancelled && !holder && s->bound && s->was_status == HF_STATUS_RUNNING)
         sim_violate(sim, "row %s is bound to its owner, and a foreign cancel ended it",
                     s->id);
-    if (holder) /* or was it the operator, who wanted the same? */
+    if (holder)
         s->settled[s->fold_fence % SIM_FENCES] = (uint8_t)((unsigned)to |
-                                                           (ordered ? SIM_PERHAPS : 0));
-    else if (!ordered)
+                                                           (cancelled ? SIM_PERHAPS : 0));
+    else if (!cancelled)
         judge_peer(sim, s, to);
 }
 

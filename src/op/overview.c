@@ -1,4 +1,8 @@
-/* See overview.h. */
+/* Counts by queue, holder and age, and the list of occurrences, as operations.
+ *
+ * The library passes rows to a callback one by one. Here each goes to the sink of the call, which
+ * is JSON or a table: begin, one item per row, end. In addition to rows an operation may tell a
+ * sink facts (members of the JSON envelope) and say a sentence for people. */
 #include "op/overview.h"
 
 #include "op/shapes/ledger.h"
@@ -20,7 +24,7 @@ static void say_row(struct rows *rows, const void *at)
         rows->rc = rows->call->out->sink->item(rows->call->out, &row);
 }
 
-static struct rows begin(struct op_call *call, struct op_list *list)
+static struct rows begin_list(struct op_call *call, struct op_list *list)
 {
     list->key = "items";
     list->shape = call->op->shape;
@@ -28,7 +32,7 @@ static struct rows begin(struct op_call *call, struct op_list *list)
     return (struct rows){ .call = call, .shape = list->shape };
 }
 
-static int end(const struct rows *rows, int rc, const struct op_list *list)
+static int end_list(const struct rows *rows, int rc, const struct op_list *list)
 {
     rc = rc ? rc : rows->rc;
     return rc ? rc : rows->call->out->sink->end(rows->call->out, list);
@@ -42,9 +46,9 @@ static void say_queue(void *user, const struct hf_queue *queue)
 int op_run_queues(struct op_call *call)
 {
     struct op_list list = { .none = "no queue has open units" };
-    struct rows rows = begin(call, &list);
+    struct rows rows = begin_list(call, &list);
     int rc = hf_queue_list(call->store, &call->who, say_queue, &rows, call->err);
-    return end(&rows, rc, &list);
+    return end_list(&rows, rc, &list);
 }
 
 static void say_holder(void *user, const struct hf_holder *holder)
@@ -56,12 +60,41 @@ int op_run_holders(struct op_call *call)
 {
     const struct hf_filter *in = call->in;
     struct op_list list = { .none = "nothing runs" };
-    struct rows rows = begin(call, &list);
+    struct rows rows = begin_list(call, &list);
     int rc = hf_holder_list(call->store, &call->who, in->owner, say_holder, &rows,
                             call->err);
-    return end(&rows, rc, &list);
+    return end_list(&rows, rc, &list);
 }
 
+/* Open units of one status, by how long ago they were created. */
+static struct hf_age_row age_row(const struct hf_age_table *ages, enum hf_status status)
+{
+    const int64_t *units = ages->open[status];
+    return (struct hf_age_row){ .status = hf_status_word(status),
+                                .under_1m = units[0],
+                                .under_10m = units[1],
+                                .under_1h = units[2],
+                                .under_1d = units[3],
+                                .under_1w = units[4],
+                                .older = units[5] };
+}
+
+/* The leases of running units, by how much of their term is left. */
+static void tell_leases(struct op_call *call, const struct hf_age_table *ages)
+{
+    const struct hf_lease_parts leases = { .over_two_thirds = ages->leases[0],
+                                           .over_one_third = ages->leases[1],
+                                           .less = ages->leases[2],
+                                           .lapsed = ages->leases[3] };
+    op_facts(call, &hf_lease_parts_shape, &leases);
+    op_say(call,
+           "leases: %lld with over two thirds left, %lld with over one third, %lld with "
+           "less, %lld lapsed",
+           (long long)leases.over_two_thirds, (long long)leases.over_one_third,
+           (long long)leases.less, (long long)leases.lapsed);
+}
+
+/* One row per status that is not terminal, then the leases. */
 int op_run_ages(struct op_call *call)
 {
     struct hf_age_table ages;
@@ -69,28 +102,16 @@ int op_run_ages(struct op_call *call)
     if (rc)
         return rc;
     struct op_list list = { .none = "nothing is open" };
-    struct rows rows = begin(call, &list);
-    for (int status = 1; status < HF_STATUS_COUNT; status++) {
-        const int64_t *of = ages.open[status];
-        const struct hf_age_row row = { hf_status_word((enum hf_status)status),
-                                        of[0],
-                                        of[1],
-                                        of[2],
-                                        of[3],
-                                        of[4],
-                                        of[5] };
-        if (!hf_status_terminal((enum hf_status)status))
+    struct rows rows = begin_list(call, &list);
+    for (int i = HF_STATUS_NONE + 1; i < HF_STATUS_COUNT; i++) {
+        enum hf_status status = (enum hf_status)i;
+        const struct hf_age_row row = age_row(&ages, status);
+        if (!hf_status_terminal(status))
             say_row(&rows, &row);
     }
-    const struct hf_lease_parts leases = { ages.leases[0], ages.leases[1], ages.leases[2],
-                                           ages.leases[3] };
-    rc = end(&rows, 0, &list);
-    op_facts(call, &hf_lease_parts_shape, &leases);
-    op_say(call,
-           "leases: %lld with over two thirds left, %lld with over one third, %lld with "
-           "less, %lld lapsed",
-           (long long)leases.over_two_thirds, (long long)leases.over_one_third,
-           (long long)leases.less, (long long)leases.lapsed);
+    rc = end_list(&rows, 0, &list);
+    if (rc == 0)
+        tell_leases(call, &ages);
     return rc;
 }
 
@@ -106,10 +127,10 @@ int op_run_occurrences(struct op_call *call)
 {
     const struct hf_occurrence_filter *in = call->in;
     struct op_list list = { .none = "nothing has happened", .paged = true };
-    struct rows rows = begin(call, &list);
+    struct rows rows = begin_list(call, &list);
     int rc = hf_occurrence_list(call->store, &call->who, in, say_occurrence, &rows,
                                 call->err);
     if (rows.count == (int64_t)(in->limit ? in->limit : 100))
         list.next = rows.next;
-    return end(&rows, rc, &list);
+    return end_list(&rows, rc, &list);
 }

@@ -1,4 +1,8 @@
-/* What the operations on triggers do. */
+/* What the operations on triggers do.
+ *
+ * `trigger` is the word of the shell for a subscription: the rule that an occurrence of a source
+ * creates a unit. It is named by its owner scope and its key. An emission is an occurrence with the
+ * deliveries (units) that it created. */
 #include "op/trigger.h"
 
 #include "op/shapes/trigger.h"
@@ -90,11 +94,13 @@ int op_run_trigger_list(struct op_call *call)
     return rc;
 }
 
+/* Tells the sink the one subscription of that name. */
 int op_run_trigger_show(struct op_call *call)
 {
-    const struct hf_trigger_change *in = call->in;
+    const struct hf_trigger_change *name =
+        call->in; /* its scope and key alone are read */
     struct hf_subscriptions *found = NULL;
-    int rc = hf_trigger_get(call->store, &call->who, in->owner_scope, in->key, &found,
+    int rc = hf_trigger_get(call->store, &call->who, name->owner_scope, name->key, &found,
                             call->err);
     if (rc == 0)
         rc = op_row(call, hf_subscriptions_at(found, 0));

@@ -259,7 +259,8 @@ class Worker(Case):
         self.end(worker)
 
     def test_a_failing_command_is_a_failure_with_its_code(self):
-        work_id = self.create("a", "--queue", "q")["work_id"]
+        work_id = self.create("a", "--queue", "q", "--retry-policy",
+                              '{"initial_backoff_ms":60000,"jitter":"none"}')["work_id"]
         worker = self.start("exit 7")
         while self.ok("work", "show", work_id)["work"]["status"] == "queued":
             self.ok("work", "claim", "--owner", "x", "--queue", "none", "--wait", "20ms")

@@ -1,8 +1,13 @@
 /* One call of a tool: on the executor or on the loop, with its time limit.
  *
- * A call is used by two sides. The loop's side starts it, reports it once and stops its timer;
- * the tool's side performs it and sets the answer. A call whose time is over is reported while
- * the tool may still run, so the call is released when both sides are through with it. */
+ * hf_invocation_start begins it. A tool runs on a thread of the executor (perform), which may
+ * block; one that is asynchronous is called on the loop's thread, returns at once, and ends its
+ * call later by hf_invocation_end. A probe runs instead of the tool, for a call that a lost worker
+ * had started: it finds out whether that call happened, and if so sets its answer.
+ *
+ * A call is used by two sides. The loop's side starts it, reports it once and stops its timer; the
+ * tool's side performs it and sets the answer. A call whose time is over is reported while the tool
+ * may still run, so the call is released when both sides are through with it. */
 #include <holdfast/tool.h>
 
 #include <stdatomic.h>
@@ -24,7 +29,7 @@ struct hf_invocation {
     struct hf_invocation_key key;
     const char *key_text;
     struct hf_span args;
-    bool probe;
+    bool probe; /* the tool's probe is called, and not the tool */
     struct hf_tool_wait_keys keys;
     void *user;
     void (*done)(void *user, const struct hf_invocation_result *result);
@@ -36,7 +41,7 @@ struct hf_invocation {
     bool given_up;
     atomic_bool stopped;
     atomic_bool ended;    /* the tool's side is through */
-    atomic_bool unposted; /* and no message says so */
+    atomic_bool unposted; /* the loop could not be told of it: the timer looks */
 
     /* The tool's side writes these before it ends. */
     struct hf_arena answers;
@@ -183,7 +188,7 @@ int hf_invocation_unknown(struct hf_invocation *call, const char *why)
     return 0;
 }
 
-/* ---- performing ------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------- */
 
 static void release(struct hf_invocation *call)
 {
@@ -243,6 +248,9 @@ int hf_invocation_defer(struct hf_invocation *call, const char *question,
     return 0;
 }
 
+/* ---- running and reporting ------------------------------------------------------------- */
+
+/* Tells the caller the result, once, on the loop's thread. */
 static void report(struct hf_invocation *call, bool timed_out)
 {
     struct hf_invocation_result result = { .timed_out = timed_out,
@@ -291,6 +299,7 @@ static void on_ended(void *user)
     release(call);
 }
 
+/* The tool's side, on a thread of the executor; the loop is told by on_ended. */
 static void perform(void *user)
 {
     struct hf_invocation *call = user;

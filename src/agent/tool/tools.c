@@ -1,4 +1,8 @@
-/* Ready-made tools: checking what is declared, and the table of the built-in ones. */
+/* Ready-made tools: checking what is declared, and the table of the built-in ones.
+ *
+ * A shell tool is a command of the host that is declared as a tool (struct shell, tool/shell.c); no
+ * shell reads its arguments, except those of run_command. run_command is built in, and a shell tool
+ * too: it is the last struct shell, and has no row in the table of built-in tools. */
 #include "agent/tool/tools.h"
 
 #include <string.h>
@@ -28,7 +32,7 @@ struct builtin {
     enum hf_probe (*probe)(void *user, struct hf_invocation *call);
 };
 
-/* run_command is a struct shell, and has no row. */
+/* By enum hf_builtin_tool. The row of run_command is empty. */
 static const struct builtin builtins[HF_BUILTIN_COUNT] = {
     [HF_BUILTIN_READ_FILE] = {
         .description = "Reads a text file. Lines are counted from 1.",
@@ -171,6 +175,10 @@ static int copy_config(struct hf_tools *tools, const struct hf_tools_config *giv
     return 0;
 }
 
+/* HF_EINVAL naming the field. Commands need a folder for their locks: a command holds its lock
+ * while it runs, so that no other worker runs the same call at the same time. File tools and
+ * run_command need a root folder, which they do not leave; a declared command has a folder of its
+ * own. */
 static int check_config(const struct hf_tools_config *config, struct hf_err *err)
 {
     bool runs = config->shell_count > 0 ||

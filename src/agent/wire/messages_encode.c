@@ -9,7 +9,8 @@
 /* What thinking may take for each word of `reasoning`; the endpoint's least is 1,024. */
 static const int64_t budgets[] = { 0, 1024, 4096, 8192, 16384 };
 
-static void put_mark(struct hf_json *json)
+/* The cache mark: the endpoint keeps the request up to here for later requests that begin alike. */
+static void put_cache_mark(struct hf_json *json)
 {
     hf_json_key(json, "cache_control");
     hf_json_object(json);
@@ -47,7 +48,7 @@ static int put_attachment(struct hf_encode *encode, const struct hf_block *block
     if (rc)
         return rc;
     if (mark)
-        put_mark(json);
+        put_cache_mark(json);
     hf_json_end(json);
     return 0;
 }
@@ -93,7 +94,7 @@ static int put_block(struct hf_encode *encode, const struct hf_block *block, boo
             hf_encode_span(encode, "content", block->text);
     }
     if (mark)
-        put_mark(json);
+        put_cache_mark(json);
     hf_json_end(json);
     return 0;
 }
@@ -182,7 +183,8 @@ static const struct hf_rendered *hoisted(const struct hf_render *render)
     return first && first->role == HF_ROLE_SYSTEM ? first : NULL;
 }
 
-/* The tools and the system text come first in every request, so they are cached too. */
+/* The system text, whose last block has the cache mark. The endpoint reads tools, system text and
+ * messages in this order, and the first two seldom change from one request to the next. */
 static int put_system(struct hf_encode *encode, struct hf_err *err)
 {
     const struct hf_rendered *system = hoisted(encode->call->render);
@@ -223,6 +225,7 @@ static int put_messages(struct hf_encode *encode, struct hf_err *err)
     return rc;
 }
 
+/* One tool. Without a system text the last tool has the cache mark instead (put_system). */
 static void put_tool(struct hf_encode *encode, const struct hf_wire_tool *tool)
 {
     struct hf_json *json = &encode->json;
@@ -233,7 +236,7 @@ static void put_tool(struct hf_encode *encode, const struct hf_wire_tool *tool)
         hf_encode_raw(encode, "description", tool->description);
     hf_encode_raw(encode, "input_schema", tool->schema);
     if (tool->last && !(system && has_blocks(system)))
-        put_mark(json);
+        put_cache_mark(json);
     hf_json_end(json);
 }
 

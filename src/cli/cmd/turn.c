@@ -1,4 +1,8 @@
-/* holdfast turn inspect: a save for people, with its cells, or the difference of two. */
+/* holdfast turn inspect: the save of a turn as text for people, with the cells that are in it, or
+ * the difference of two saves.
+ *
+ * A save is the stored state of a turn; a cell is a piece of code that the model wrote in the turn.
+ * A description (hf_turn_describe) has one line "path: value" per member of a save. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,6 +158,8 @@ static int put_save(struct cli *cli, const char *text)
     return 0;
 }
 
+/* Reads the save, and the other one if there is one, and prints. A difference shows no cells of
+ * their own: what they are made of is in the lines that differ. */
 int cmd_turn_inspect(struct cli *cli)
 {
     const char *other = cli_text(cli, "other");

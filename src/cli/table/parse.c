@@ -206,13 +206,22 @@ static const char *last_word(const struct op *op, char out[OP_PATH])
     return gap ? gap + 1 : out;
 }
 
-/* The options of an operation that was chosen before are forgotten. */
+static size_t count_options(const struct hf_input *options)
+{
+    size_t count = 0;
+    while (options[count].name)
+        count++;
+    return count;
+}
+
+/* The words so far name this operation: its options may follow. They are in several tables (its
+ * inputs, further ones, and those of printing rows). "attention" is an operation, and "attention
+ * ack" another one (longer), so the options of a shorter one are dropped with their values. The
+ * global options, which cli_parse has added first, stay. */
 static void choose(struct cli *cli, const struct op *op)
 {
     if (cli->op)
-        cli->value_count = 0;
-    while (cli->op && cli_global_options[cli->value_count].name)
-        cli->value_count++;
+        cli->value_count = count_options(cli_global_options);
     cli->op = op;
     for (size_t i = 0; i < CLI_OPTION_TABLES; i++)
         add_options(cli, cli_option_table(op, i));

@@ -1,6 +1,13 @@
-/* The handle: making and ending it, polling, and the responses that need no file of their
- * own. The rules are in core/turn/rules.c.
- */
+/* The handle of a turn: making and ending it, polling, and the simple responses (tools.c and llm.c
+ * have the others). The rules are in core/turn/rules.c.
+ *
+ * The body of a turn (turn->now) is what a save holds. Its `queue` has effects that take no answer,
+ * such as events for watchers; its `wait` has the one effect that the host must answer. A change is
+ * a move on a copy of the body (machine.h), so a call that failed has changed nothing.
+ *
+ * Memory: `keep` holds the turn's own records, `stay` what lives as long as the handle, and
+ * step[live] what the body needs until the next accepted response; the other one of `step` is where
+ * the next move is built. */
 #include <string.h>
 
 #include <holdfast/bounds.h>
@@ -259,8 +266,9 @@ static int run(struct hf_move *move, const struct hf_turn_input *input, int rc,
     return rc;
 }
 
-/* A large reply leaves large scraps behind. Once all that was queued is out, what the wait
- * needs moves to the other arena and the rest is freed. For lack of memory it may stay. */
+/* A large reply leaves much in step[live] that is not needed any more. Once the queue is empty,
+ * what `wait` needs is copied to the other arena, and this one is freed. Without memory for the
+ * copy nothing changes. */
 static void shed_scraps(struct hf_turn *turn)
 {
     struct hf_arena *other = &turn->step[!turn->live];
@@ -278,11 +286,16 @@ static void shed_scraps(struct hf_turn *turn)
     hf_arena_fini(&turn->step[!turn->live]);
 }
 
+/* The next effect for the host, in this order: the queued ones, one at a time; after a restore,
+ * that what watchers saw of a model call is void; the effect that the host must answer, or DONE,
+ * once per handle (`delivered`); then NONE. Where the turn waits for nothing, the machine first
+ * runs on. `wait.yielded`, which is a part of the save, says that some handle has yielded the
+ * effect. */
 int hf_turn_poll(struct hf_turn *turn, struct hf_effect *ret_effect, struct hf_err *err)
 {
-    bool idle = turn->now.state == HF_TURN_PREPARING ||
-                turn->now.state == HF_TURN_PREPARE_ITERATION;
-    if (turn->now.queue_count == 0 && idle) {
+    bool runs_on = turn->now.state == HF_TURN_PREPARING ||
+                   turn->now.state == HF_TURN_PREPARE_ITERATION;
+    if (turn->now.queue_count == 0 && runs_on) {
         struct hf_move move;
         struct hf_turn_input input = { .event = HF_ON_POLL };
         hf_move_begin(&move, turn);

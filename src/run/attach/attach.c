@@ -19,6 +19,7 @@
 #include "base/text.h"
 
 #define REF "sha256:"
+#define NAME_BYTES_MAX 255 /* of a file, as file systems have it */
 
 /* How images begin. WebP has a size in between. */
 static const struct {
@@ -78,6 +79,9 @@ static int read_open(struct hf_arena *arena, int fd, const char *path,
     return len > 0 ? 0 : hf_fail(err, HF_EINVAL, "attach", "%.120s is empty", path);
 }
 
+/* Reads a file that is to be attached: its bytes, its media type by how it begins, its size, and
+ * its name without folders, as UTF-8. HF_EINVAL for a file that is neither an image of `kinds` nor
+ * UTF-8 text. */
 static int read_file(struct hf_arena *arena, const char *path, struct hf_span *ret_bytes,
                      struct hf_attachment *ret_attachment, struct hf_err *err)
 {
@@ -96,7 +100,7 @@ static int read_file(struct hf_arena *arena, const char *path, struct hf_span *r
         return hf_fail(err, HF_EINVAL, "attach",
                        "%.120s is neither an image (PNG, JPEG, GIF, WebP) nor UTF-8 text",
                        path);
-    rc = hf_text_repair(arena, name, 255, &name);
+    rc = hf_text_repair(arena, name, NAME_BYTES_MAX, &name);
     made.name = rc ? NULL : hf_arena_copy(arena, name.at, name.len);
     if (!made.name)
         return hf_fail_plain(err, HF_ENOMEM);

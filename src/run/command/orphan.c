@@ -1,5 +1,11 @@
-/* Processes that outlived their runner: found by their locks, ended where their unit may
- * run again or has ended, left alone where it is owner_bound. */
+/* Processes that outlived their runner: found by their locks, ended where their unit may run again
+ * or has ended, left alone where it is owner_bound.
+ *
+ * A runner is the process that supervises a command, or the worker that supervises a tool call. The
+ * command and its children, a tree, hold a lock on a file of the lock folder, which also has the
+ * facts: whose unit or call it is, and the runner (`holder`). The lock is free when the last
+ * process of the tree has gone. A reaper looks at all these files in one pass. It ends a tree by
+ * TERM, and by KILL in a later pass. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -260,8 +266,10 @@ static void forget_file(const struct pass *pass, const struct hf_lock_facts *fac
         (void)unlink(tree->path); /* tried again at the next pass */
 }
 
-/* The lock of a tool call. Its worker, or the one that takes the call over, looks after the
- * processes; those of a dead worker are ended here, so that none is left for ever. */
+/* The lock of a tool call. While the worker that started it may live (it is not proven dead, or the
+ * file does not say which one it is), that worker looks after the processes. After its death they
+ * are ended here, if no worker that takes the call over has ended them first. The report has the id
+ * of the call in the place of a unit's. */
 static void look_at_call(struct pass *pass, const struct hf_lock_facts *facts,
                          struct hf_tree *tree, enum hf_lock_look look)
 {

@@ -1,6 +1,8 @@
-/* Showing cells and steps to a model: a cell in the form in which it must be written, a step
- * as what was printed, an error, or the final value. Long output is cut, with the call that
- * returns all of it.
+/* Showing cells and steps to a model. A cell is a piece of code that the model wrote, shown in the
+ * form in which it must be written; a step is the record of what the cell did. A step has up to
+ * three texts: what was printed, the error or that the end is unknown, and the final value. Long
+ * output is cut, with the call that returns all of it. The sentences are prompts (prompts/), which
+ * have places to fill.
  *
  * A step that failed and was followed by one that did not, in the same turn, is not shown any
  * more, nor are the corrections before it: they have done their work. They stay in the
@@ -150,6 +152,10 @@ bool hf_code_hides(const struct hf_code_view *view, uint64_t i)
 
 /* What is shown */
 
+#define NO_FILL HF_FILL_COUNT /* a prompt without a place to fill */
+/* A step may print several times: one output is cut at HF_MAX_CELL_SHOWN_BYTES, all at this. */
+#define STEP_SHOWN_BYTES (4 * (size_t)HF_MAX_CELL_SHOWN_BYTES)
+
 struct hf_span hf_code_show_cell(struct hf_arena *arena, const struct hf_part *part)
 {
     struct hf_buf text;
@@ -161,7 +167,7 @@ struct hf_span hf_code_show_cell(struct hf_arena *arena, const struct hf_part *p
 
 struct showing {
     struct hf_arena *arena;
-    struct hf_span texts[3];
+    struct hf_span texts[3]; /* output, end, final value */
     size_t count;
     size_t left; /* bytes of output that may still be shown */
 };
@@ -233,11 +239,13 @@ static int add_outputs(struct showing *showing, const struct hf_code_step *step)
     return add_text(showing, &text);
 }
 
+/* How the step ended, and its final value; a step of which nothing is shown yet is called
+ * silent. */
 static int add_end(struct showing *showing, const struct hf_code_step *step)
 {
     int rc = 0;
     if (step->unknown)
-        rc = add_prompt(showing, HF_PROMPT_CODE_STEP_UNKNOWN, HF_FILL_COUNT,
+        rc = add_prompt(showing, HF_PROMPT_CODE_STEP_UNKNOWN, NO_FILL,
                         (struct hf_span){ 0 });
     else if (!hf_code_step_good(step))
         rc = add_prompt(showing,
@@ -247,16 +255,16 @@ static int add_end(struct showing *showing, const struct hf_code_step *step)
     if (rc == 0 && step->final.len > 0)
         rc = add_prompt(showing, HF_PROMPT_CODE_STEP_FINAL, HF_FILL_VALUE, step->final);
     if (rc == 0 && showing->count == 0)
-        rc = add_prompt(showing, HF_PROMPT_CODE_STEP_SILENT, HF_FILL_COUNT,
+        rc = add_prompt(showing, HF_PROMPT_CODE_STEP_SILENT, NO_FILL,
                         (struct hf_span){ 0 });
     return rc;
 }
 
+/* The texts of a step, in the arena. HF_ENOMEM. */
 int hf_code_show_step(struct hf_arena *arena, const struct hf_code_step *step,
                       struct hf_code_shown *ret_shown)
 {
-    struct showing showing = { .arena = arena,
-                               .left = 4 * (size_t)HF_MAX_CELL_SHOWN_BYTES };
+    struct showing showing = { .arena = arena, .left = STEP_SHOWN_BYTES };
     int rc = add_outputs(&showing, step);
     if (rc == 0)
         rc = add_end(&showing, step);
