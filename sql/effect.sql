@@ -168,8 +168,41 @@ DELETE FROM scope_effect
 -- in: $1 scope, $2 scope_id
 {journal_live} LIMIT 1
 
+-- A long envelope or outcome is left out; the view has it.
+-- fragment: journal_shown
+e.scope, e.scope_id, e.effect_key, e.tenant, e.kind, e.recovery, e.status, e.owner,
+       CASE WHEN length(e.envelope) <= 2048 THEN e.envelope END AS envelope,
+       CASE WHEN length(e.outcome) <= 2048 THEN e.outcome END AS outcome,
+       CASE WHEN length(e.known) <= 2048 THEN e.known END AS known,
+       e.started_at, e.settled_at, e.resolved_at, e.actor_kind, e.actor
+
+-- A begin that takes an effect over runs it again or asks its probe. It can do neither for `ask`, and
+-- of a process that has ended there will be none; a repetition of `safe` does no harm.
+-- fragment: journal_stranded
+(e.lease_expires_at <= hf_lease_now()
+        AND (e.recovery = 'ask'
+             OR (e.scope = 'process' AND e.recovery <> 'safe'
+                 AND NOT EXISTS (SELECT 1 FROM work_spec s JOIN work_state w ON w.seq = s.seq
+                                  WHERE s.work_id = e.scope_id AND w.finished_at IS NULL))))
+
 -- name: journal_unknown
--- in: $1 tenant or null, $2 limit
-SELECT scope, scope_id, tenant, effect_key, kind, started_at FROM scope_effect
- WHERE status = 'unknown' AND ($1::text IS NULL OR tenant = $1)
- ORDER BY settled_at, scope, scope_id, effect_key LIMIT $2
+-- Effects of which it is not known whether they happened, and of which only a person can say it.
+-- in: $1 scope, $2 scope_id and $3 key: after these; $4 tenant or null, $5 limit
+SELECT {journal_shown} FROM scope_effect e
+ WHERE e.resolved_at IS NULL AND (e.status = 'started' OR e.status = 'unknown')
+   AND (e.scope, e.scope_id, e.effect_key) > ($1, $2, $3) AND ($4::text IS NULL OR e.tenant = $4)
+   AND (e.status = 'unknown' OR {journal_stranded})
+ ORDER BY e.scope, e.scope_id, e.effect_key LIMIT $5
+
+-- name: journal_resolve
+-- in: $1 scope, $2 scope_id, $3 key, $4 status, $5 outcome, $6 actor_kind, $7 actor
+UPDATE /*lite OR ROLLBACK*/ scope_effect
+   SET status = $4, outcome = $5, known = outcome, settled_at = coalesce(settled_at, hf_now()),
+       resolved_at = hf_now(), actor_kind = $6, actor = $7
+ WHERE {journal_key} AND resolved_at IS NULL
+   AND (status = 'unknown' OR (status = 'started' AND lease_expires_at <= hf_lease_now()))
+
+-- name: journal_show
+-- in: $1 scope, $2 scope_id, $3 key
+SELECT {journal_shown}, e.outcome AS whole_outcome FROM scope_effect e
+ WHERE e.scope = $1 AND e.scope_id = $2 AND e.effect_key = $3

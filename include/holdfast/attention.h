@@ -65,7 +65,8 @@ struct hf_attention_item {
     enum hf_severity severity;
     const char
         *subject; /* unit, session, wait, schedule, queue, owner, limit, effect, store */
-    const char *id; /* of the subject: an id or a name */
+    const char
+        *id; /* of the subject: an id or a name; of an effect outside a turn: ID/KEY */
     const char *tenant;
     const char *kind; /* of a unit, wait or effect; NULL */
     /* The unit, without resume_payload, result and retry_policy, and with a payload only where its

@@ -146,7 +146,8 @@ HF_API enum hf_decision hf_effect_decide(const struct hf_effect_entry *entry,
  * function that can be asked. */
 HF_API enum hf_recover_act hf_effect_recover(enum hf_recovery recovery, bool can_probe);
 
-/* HF_EEFFECT, with the first path at which the two envelopes differ in the message. */
+/* HF_EEFFECT. The message has the JSON pointer to the first place where the two envelopes differ,
+ * in the order of their members, as far as it fits; a hash in an envelope is a value as others. */
 HF_API HF_MUST_USE int hf_effect_mismatch(const char *key, struct hf_span recorded,
                                           struct hf_span wanted, struct hf_err *err);
 

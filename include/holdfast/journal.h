@@ -4,7 +4,8 @@
  * An effect is begun before it is performed and settled afterwards. Its key is unique in its
  * scope. The handle that began it holds a lease on it, and renews the lease while the effect is
  * performed. When a process dies, the next begin under the same key takes the effect over once the
- * lease has lapsed, and says what the declared class allows.
+ * lease has lapsed, and says what the declared class allows. Where only a person can say what
+ * became of the effect, an operator resolves it.
  *
  * Threads: any, on one handle. What an answer shows lives until the answer is freed.
  */
@@ -90,6 +91,75 @@ HF_API HF_MUST_USE int hf_journal_settle(struct hf_store *store,
 HF_API HF_MUST_USE int hf_journal_retire(struct hf_store *store, enum hf_scope scope,
                                          const char *scope_id, int64_t *ret_count,
                                          struct hf_err *err);
+
+/* An effect of which it is not known whether it happened, or of which an operator has said it.
+ *   status      started: its holder's lease lapsed; unknown; of a resolved one what was said
+ *   envelope    as begun, and outcome: as settled. NULL where it is longer than 2,048 characters;
+ *               the view runtime_scope_effect has it
+ *   known       of a resolved one: its outcome before; NULL: it was not settled
+ *   settled_at  0: not settled; resolved_at 0: not resolved, and actor_kind and actor are NULL */
+struct hf_journal_effect {
+    const char *scope;
+    const char *scope_id;
+    const char *key;
+    const char *tenant;
+    const char *kind;
+    const char *recovery;
+    const char *status;
+    const char *owner;
+    const char *envelope;
+    const char *outcome;
+    const char *known;
+    hf_ms started_at;
+    hf_ms settled_at;
+    hf_ms resolved_at;
+    const char *actor_kind;
+    const char *actor;
+};
+
+/* Owns all the memory that it shows. */
+struct hf_journal_effects {
+    const struct hf_journal_effect *items;
+    size_t count;
+    const char *next; /* cursor of the rest; NULL: that was all */
+};
+HF_API void hf_journal_effects_free(
+    struct hf_journal_effects *effects); /* NULL is fine */
+
+/* Effects that need a person to say what became of them, in the order of scope, scope_id and key:
+ *   - those that were settled as unknown, and
+ *   - those whose lease lapsed without an outcome, if their class is `ask`, or if it is not `safe`
+ *     and they belong to a process that has ended.
+ * Of the caller's tenant, or of all where it names none. At most `limit` (0: 100), after the cursor
+ * `after` (NULL: from the first). HF_EINVAL for the cursor, HF_ETOOBIG for `limit`, and the errors
+ * of a store. */
+HF_API HF_MUST_USE int hf_journal_unknown(struct hf_store *store,
+                                          const struct hf_caller *who, const char *after,
+                                          size_t limit,
+                                          struct hf_journal_effects **ret_effects,
+                                          struct hf_err *err);
+
+/* What an operator says of an effect.
+ *   status   done, failed, or unknown: it stays unknown, and needs no person any more
+ *   outcome  JSON, which later begins of the effect are told. NULL: {"reason":REASON}
+ *   reason   instead of an outcome. One of the two is required */
+struct hf_journal_resolve {
+    uint32_t size;
+    struct hf_journal_key of;
+    enum hf_entry_status status;
+    const char *outcome;
+    const char *reason;
+};
+
+/* Records what an operator says of an effect that was settled as unknown, or whose lease lapsed
+ * without an outcome; the caller's actor is recorded with it. *ret_effects has the effect. A repeat
+ * with the same status and outcome is 0. HF_ENOTFOUND; HF_EHELD: its holder performs it;
+ * HF_ECONFLICT: it was settled or resolved otherwise; HF_EINVAL and HF_ETOOBIG name the field. */
+HF_API HF_MUST_USE int hf_journal_resolve(struct hf_store *store,
+                                          const struct hf_caller *who,
+                                          const struct hf_journal_resolve *resolve,
+                                          struct hf_journal_effects **ret_effects,
+                                          struct hf_err *err);
 
 #ifdef __cplusplus
 }

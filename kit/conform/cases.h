@@ -614,6 +614,13 @@
     X(d39_prune_takes_the_effects_of_a_process_with_it, HF_CONFORM_SESSIONS)             \
     X(d39_process_prune_takes_the_effects_of_a_process_with_it,                          \
       HF_CONFORM_SESSIONS | HF_CONFORM_PROCESSES)                                        \
+    X(d39_an_effect_of_a_scope_that_is_unknown_is_listed_until_it_is_resolved,           \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(d39_an_effect_of_a_scope_is_resolved_once, HF_CONFORM_SESSIONS)                    \
+    X(d39_a_lapsed_effect_of_a_scope_is_listed_where_no_begin_helps,                     \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(d39_unknown_effects_of_scopes_are_listed_in_pages, HF_CONFORM_SESSIONS)            \
+    X(d39_a_bad_resolution_of_an_effect_is_refused_by_field, HF_CONFORM_SESSIONS)        \
     X(d39_bad_effects_of_scopes_are_refused_by_field, HF_CONFORM_SESSIONS)               \
     X(d39_the_journal_of_scopes_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
 

@@ -407,7 +407,9 @@ CREATE TABLE effect (
 CREATE INDEX effect_unknown ON effect (settled_at) WHERE status = 'unknown';
 
 -- The journal of effects that belong to a process or an operation of the host, under leases of their
--- own. A settled row keeps the fence and the nonce of the lease that settled it.
+-- own. A settled row keeps the fence and the nonce of the lease that settled it. resolved_at, actor_kind
+-- and actor are set once, when an operator says what became of an effect that was unknown; known is
+-- its outcome before.
 CREATE TABLE scope_effect (
     scope             TEXT NOT NULL,
     scope_id          TEXT NOT NULL,
@@ -429,15 +431,23 @@ CREATE TABLE scope_effect (
     status            TEXT NOT NULL,
     envelope          TEXT NOT NULL,
     outcome           TEXT,
+    resolved_at       INTEGER,
+    actor_kind        TEXT,
+    actor             TEXT,
+    known             TEXT,
     PRIMARY KEY (scope, scope_id, effect_key),
     CHECK (scope = 'process' OR scope = 'operation'),
     CHECK (lease_fence > 0),
     CHECK (recovery = 'safe' OR recovery = 'keyed' OR recovery = 'probe' OR recovery = 'ask'),
     CHECK ((status = 'started' AND outcome IS NULL AND settled_at IS NULL)
            OR ((status = 'done' OR status = 'failed' OR status = 'unknown')
-               AND outcome IS NOT NULL AND settled_at IS NOT NULL))
+               AND outcome IS NOT NULL AND settled_at IS NOT NULL)),
+    CHECK ((resolved_at IS NULL AND actor_kind IS NULL AND actor IS NULL AND known IS NULL)
+           OR (resolved_at IS NOT NULL AND actor_kind IS NOT NULL AND actor IS NOT NULL
+               AND status <> 'started'))
 ) STRICT;
-CREATE INDEX scope_effect_unknown ON scope_effect (settled_at) WHERE status = 'unknown';
+CREATE INDEX scope_effect_open ON scope_effect (scope, scope_id, effect_key)
+    WHERE resolved_at IS NULL AND (status = 'started' OR status = 'unknown');
 
 -- A wait is what an open turn waits for. It is closed once: by an answer, at its deadline, by a
 -- revocation, or with its turn. wait_id follows from turn, kind and name. A wait that was answered
@@ -603,8 +613,11 @@ BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: the effects of a committed turn stay');
 END;
 
+-- An unknown outcome is replaced once, by an operator.
 CREATE TRIGGER scope_effect_frozen AFTER UPDATE ON scope_effect
-WHEN OLD.status <> 'started' OR NEW.scope <> OLD.scope OR NEW.scope_id <> OLD.scope_id
+WHEN (OLD.status <> 'started'
+      AND (OLD.status <> 'unknown' OR OLD.resolved_at IS NOT NULL OR NEW.resolved_at IS NULL))
+     OR NEW.scope <> OLD.scope OR NEW.scope_id <> OLD.scope_id
      OR NEW.effect_key <> OLD.effect_key OR NEW.envelope <> OLD.envelope
      OR NEW.recovery <> OLD.recovery OR NEW.lease_fence < OLD.lease_fence
 BEGIN
@@ -671,7 +684,8 @@ SELECT s.session_id, t.turn_id, s.tenant, e.effect_key, e.kind, e.recovery, e.st
 CREATE VIEW runtime_scope_effect AS
 SELECT e.scope, e.scope_id, e.tenant, e.effect_key, e.kind, e.recovery, e.status, e.owner,
        e.lease_fence, e.lease_ttl_ms, e.lease_claimed_at, e.lease_expires_at, e.started_at,
-       e.settled_at, e.taken_over, e.envelope, e.outcome
+       e.settled_at, e.taken_over, e.envelope, e.outcome, e.resolved_at, e.actor_kind, e.actor,
+       e.known
   FROM scope_effect e;
 
 CREATE VIEW runtime_wait AS

@@ -284,3 +284,12 @@ void hf_json_opt_i64(struct hf_json *json, const char *key, int64_t value)
     if (value != 0)
         hf_json_put_i64(json, key, value);
 }
+
+void hf_json_pointer_part(struct hf_buf *out, const char *key)
+{
+    for (; *key; key++)
+        if (*key == '~' || *key == '/')
+            hf_buf_text(out, *key == '~' ? "~0" : "~1");
+        else
+            hf_buf_char(out, *key);
+}

@@ -69,6 +69,9 @@ void hf_json_null(struct hf_json *json);
 void hf_json_raw(struct hf_json *json, const char *text);
 void hf_json_rawn(struct hf_json *json, const char *text, size_t len); /* not empty */
 
+/* Appends a key as one part of a JSON pointer, without its slash. */
+void hf_json_pointer_part(struct hf_buf *out, const char *key);
+
 /* key + value in one call; the _opt forms leave the pair out for NULL or 0. */
 void hf_json_put_str(struct hf_json *json, const char *key, const char *text);
 void hf_json_put_i64(struct hf_json *json, const char *key, int64_t value);

@@ -34,7 +34,7 @@ static void write_place(struct hf_buf *out, const struct place *at)
     write_place(out, at->up);
     hf_buf_char(out, '/');
     if (at->key)
-        hf_json_schema_escape(out, at->key);
+        hf_json_pointer_part(out, at->key);
     else
         hf_buf_i64(out, (int64_t)at->item);
 }

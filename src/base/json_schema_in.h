@@ -28,7 +28,4 @@ struct hf_json_schema_bounds {
 const struct json_t *hf_json_schema_target(const struct hf_json_schema *schema,
                                            const struct json_t *rule);
 
-/* Appends a key as one part of a JSON pointer. */
-void hf_json_schema_escape(struct hf_buf *out, const char *key);
-
 #endif

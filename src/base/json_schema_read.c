@@ -90,15 +90,6 @@ struct read {
 
 static int read_rule(struct read *read, const struct json_t *rule);
 
-void hf_json_schema_escape(struct hf_buf *out, const char *key)
-{
-    for (; *key; key++)
-        if (*key == '~' || *key == '/')
-            hf_buf_text(out, *key == '~' ? "~0" : "~1");
-        else
-            hf_buf_char(out, *key);
-}
-
 static int fault(struct read *read, const char *keyword, const char *what)
 {
     return hf_fail(read->err, HF_EINVAL, "schema", "#%.140s/%.40s %s",
@@ -161,7 +152,7 @@ static void note(struct read *read, const char *keyword, const char *what)
     hf_buf_char(&text, '#');
     hf_buf_bytes(&text, hf_buf_str(&read->path), read->path.len);
     hf_buf_char(&text, '/');
-    hf_json_schema_escape(&text, keyword);
+    hf_json_pointer_part(&text, keyword);
     hf_buf_text(&text, what);
     if (hf_buf_state(&text) == 0)
         schema->notices[schema->notice_count++] = text.at;
@@ -263,7 +254,7 @@ static int read_inner(struct read *read, const char *key, const struct json_t *r
 {
     size_t len = read->path.len;
     hf_buf_char(&read->path, '/');
-    hf_json_schema_escape(&read->path, key);
+    hf_json_pointer_part(&read->path, key);
     int rc = hf_buf_state(&read->path);
     rc = rc ? hf_fail_plain(read->err, rc) : read_rule(read, rule);
     if (hf_buf_state(&read->path) == 0) {

@@ -265,6 +265,7 @@ extern const struct cli_view cli_process_views[]; /* shape NULL ends each */
 extern const struct cli_view cli_overview_views[];
 extern const struct cli_view cli_schedule_views[];
 extern const struct cli_view cli_session_views[];
+extern const struct cli_view cli_effect_views[];
 extern const struct cli_view cli_wait_views[];
 extern const struct cli_view cli_store_views[];
 extern const struct cli_view cli_trigger_views[];

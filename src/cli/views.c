@@ -412,6 +412,7 @@ const struct cli_view *cli_view_of(const struct hf_shape *shape)
 {
     static const struct cli_view any = { .line = any_line, .detail = cli_any_detail };
     const struct cli_view *const tables[] = { views,
+                                              cli_effect_views,
                                               cli_overview_views,
                                               cli_process_views,
                                               cli_schedule_views,

@@ -209,12 +209,18 @@ static void say_limit(struct saying *s)
 
 static void say_effect(struct saying *s)
 {
+    const char *scope = word(s->item, "scope"), *owner = word(s->item, "owner");
     say(s, word(s->item, "key"));
-    say(s, " of session ");
-    say(s, word(s->item, "session_id"));
+    say(s, " of ");
+    say(s, *scope ? scope : "session");
+    say(s, " ");
+    say(s, word(s->item, *scope ? "scope_id" : "session_id"));
     say(s, ", begun ");
     say_age(s, s->now - s->item->since);
-    say(s, " ago: did it happen?");
+    say(s, " ago");
+    say(s, *owner ? " by " : "");
+    say(s, owner);
+    say(s, ": did it happen?");
 }
 
 static void say_store(struct saying *s)

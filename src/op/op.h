@@ -299,6 +299,7 @@ extern const struct op op_process_rows[];
 extern const struct op op_store_rows[];
 extern const struct op op_trigger_rows[];
 extern const struct op op_session_rows[];
+extern const struct op op_effect_rows[];
 extern const struct op op_wait_rows[];
 extern const struct op op_turn_rows[];
 extern const struct op op_cell_rows[];

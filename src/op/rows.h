@@ -17,6 +17,7 @@ extern const int op_holder_errors[];   /* a holder changes its row */
 extern const int op_settle_errors[];   /* a row is ended, by a holder or not */
 extern const int op_operator_errors[]; /* an operator changes a row */
 extern const int op_session_errors[];  /* something is added to sessions */
+extern const int op_effect_errors[];   /* an effect is resolved */
 extern const int op_answer_errors[];   /* a wait is answered or revoked */
 
 /* clang-format off */

@@ -26,6 +26,8 @@ const int op_operator_errors[] = {
 const int op_session_errors[] = { HF_ENOTFOUND,  HF_ECONFLICT, HF_ESESSIONDELETED,
                                   HF_EUNCERTAIN, STORE,        0 };
 
+const int op_effect_errors[] = { HF_ENOTFOUND,  HF_EHELD, HF_ECONFLICT,
+                                 HF_EUNCERTAIN, STORE,    0 };
 const int op_answer_errors[] = {
     FIND, HF_EWAITKEY, HF_EANSWERER, HF_EUNCERTAIN, STORE, 0
 };
@@ -43,6 +45,7 @@ const struct op_group op_groups[] = {
     { "store", "operations on a store as a whole", op_store_rows },
     { "trigger", "work that is started by outside events", op_trigger_rows },
     { "session", "conversations with one writer at a time", op_session_rows },
+    { "effect", "effects of processes and operations", op_effect_rows },
     { "wait", "waits of turns, and their answers", op_wait_rows },
     { "turn", "inspection of saved turns", op_turn_rows },
     { "cell", "code cells, run from the shell", op_cell_rows },

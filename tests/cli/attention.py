@@ -19,6 +19,7 @@ from servers import Server  # noqa: E402 pylint: disable=wrong-import-position
 
 PG = os.environ["PG_SCRIPT"]
 APPROVAL = os.environ["APPROVAL"]  # examples/approval.c
+EFFECT_HOLDER = os.environ["EFFECT_HOLDER"]  # proc/effect_holder.c: its leases last 750 ms
 TURN_WORKER = os.environ["TURN_WORKER"]  # soak/turn_worker.c: its leases last 1.5 s
 
 # A tool that may not be called twice, and does not end.
@@ -386,6 +387,69 @@ class Attention(Case):
         self.assertEqual(self.kinds(), [])
         with open(self.path("paid"), encoding="utf-8") as paid:
             self.assertEqual(paid.read(), "paid\n")
+
+    # ---- effects outside a turn ----------------------------------------------------------------
+
+    def begin_effect(self, *args, said=""):
+        """What a host is told that begins the effect."""
+        done = subprocess.run([EFFECT_HOLDER, self.db, *args], env=self.env, cwd=self.folder, input=said,
+                              capture_output=True, text=True, timeout=50, check=True)
+        return done.stdout
+
+    def test_an_effect_of_a_process_that_died_is_told_until_a_person_resolves_it(self):
+        command = f'exec "{EFFECT_HOLDER}" "{self.db}" process "$HOLDFAST_WORK_ID" pay/17 keyed >begun <&3'
+        os.mkfifo(self.path("hold"))
+        unit = self.ok("process", "start", "--disposition", "owner_bound", "--name", "biller", "--", "sh", "-c",
+                       f"echo $$ >pid; exec 3<>hold; {command}")["work"]["work_id"]
+        self.until_written("begun")
+        self.assertEqual(self.kinds(), [])
+        with open(self.path("pid"), encoding="utf-8") as pid:
+            os.kill(int(pid.read()), signal.SIGKILL)
+        item = self.wait_for("unknown_effect")
+        self.assertEqual((item["subject"], item["id"], item["kind"], item["severity"]),
+                         ("effect", unit + "/pay/17", "pay", "now"))
+        self.assertRegex(item["detail"], rf"^pay/17 of process {unit}, begun \S+ ago by billing: did it happen\?$")
+        self.assertEqual({key: item["facts"][key] for key in ("status", "recovery", "envelope")},
+                         {"status": "started", "recovery": "keyed", "envelope": {"cents": 1200}})
+        self.assertIn("resolved process", self.paste(item))
+        self.assertNotIn("unknown_effect", self.kinds())
+        self.paste(self.wait_for("ended_badly"))
+        self.assertEqual(self.kinds(), [])
+        self.assertEqual(self.begin_effect("process", unit, "pay/17", "keyed"),
+                         'replay unknown {"reason":"it cannot be found out"}\n')
+
+    def test_an_effect_that_its_host_calls_unknown_is_told_until_a_person_says_what_became_of_it(self):
+        effect = ("operation", "june's bills", "17")
+        self.assertEqual(self.begin_effect(*effect, "ask", said="unknown\n"), "absent -\n")
+        [item] = self.look()
+        self.assertEqual((item["what"], item["id"]), ("unknown_effect", "june's bills/17"))
+        self.assertEqual(item["facts"]["outcome"], {"sent": True, "answered": False})
+        shown, = self.ok("effect", "list")["items"]
+        self.assertEqual((shown["scope"], shown["scope_id"], shown["key"], shown["status"], shown["actor"]),
+                         (*effect, "unknown", None))
+        self.assertIn("june's bills", self.cli("effect", "list").out)
+        done = self.ok("--actor", "human:anna", "effect", "resolve", *effect, "--status", "done", "--outcome",
+                       '{"paid":true}')["effect"]
+        self.assertEqual((done["status"], done["outcome"], done["known"], done["actor_kind"], done["actor"]),
+                         ("done", {"paid": True}, {"sent": True, "answered": False}, "human", "anna"))
+        self.assertEqual(self.kinds(), [])
+        self.assertEqual(self.cli("effect", "list").out, "the outcome of each effect is known\n")
+        self.assertEqual(self.begin_effect(*effect, "ask"), 'replay done {"paid":true}\n')
+        said = self.refused(7, "conflict", "effect", "resolve", *effect, "--status", "failed", "--reason", "no")
+        self.assertIn("resolved as done by anna", said)
+
+    def test_effects_that_are_not_shown_are_counted(self):
+        for key in "abc":
+            self.begin_effect("operation", "bills", key, "ask", said="unknown\n")
+        done = self.run_raw("--json", "attention", "--limit", "2")
+        more, = json.loads(done.stdout)["more"]
+        self.assertEqual((more["what"], more["at_least"], more["command"]),
+                         ("unknown_effect", True, "holdfast effect list"))
+        items = self.look()
+        self.assertEqual([item["facts"]["key"] for item in items], ["a", "b", "c"])
+        for item in items:
+            self.paste(item)
+        self.assertEqual(self.kinds(), [])
 
     def test_a_session_of_a_stopped_worker_is_silent_until_it_goes_on(self):
         port = str(self.model().port)

@@ -198,6 +198,12 @@ PAIRS = [
     ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--after", "$ID"]),
     ("session.cancel-turn", [SESSION, SENT], ["--session", "$TENANT", "--turn", "$ID", "--reason", "r"]),
     ("session.cancel-turn", [SESSION], ["--session", "$TENANT"]),  # no turn is open
+    ("effect.list", [], ["--limit", "5"]),
+    ("effect.list", [], ["--after", "none"]),  # no cursor: refused
+    ("effect.resolve", [], ["--scope", "process", "--scope-id", "$ID", "--key", "1", "--status", "done",
+                            "--outcome", '{"n": 1}']),  # there is no such effect
+    ("effect.resolve", [], ["--scope", "operation", "--scope-id", "o", "--key", "1", "--status", "unknown",
+                            "--reason", "r"]),
     ("wait.list", [SESSION], ["--session", "$TENANT", "--kind", "approval", "--answerer", "anna", "--closed",
                               "--limit", "5"]),
     ("wait.list", [], ["--after", "1 " + WAIT]),

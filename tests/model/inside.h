@@ -156,10 +156,18 @@ struct m_scope_effect {
     enum hf_scope scope;
     const char *scope_id;
     const char *key;
+    const char *tenant;
+    const char *kind;
     enum hf_recovery recovery;
     enum hf_entry_status status;
     const char *envelope;
     const char *outcome;
+    const char *known;
+    const char *actor_kind;
+    const char *actor; /* NULL: not resolved */
+    hf_ms started_at;
+    hf_ms settled_at;
+    hf_ms resolved_at;
     const char *owner;
     const char *incarnation;
     const char *nonce;

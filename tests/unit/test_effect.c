@@ -105,17 +105,49 @@ static const char *mismatch_of(const char *recorded, const char *wanted)
     return err.message;
 }
 
+#define SAID "effect 3 was recorded with another "
+#define LONG "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee"
+
+/* The same in either direction. */
+static const struct {
+    const char *recorded;
+    const char *wanted;
+    const char *want;
+} differ[] = {
+    { ENVELOPE, OTHER, "/records" },
+    { "{\"a\":1}", "{\"a\":1,\"b\":2}", "/b" },
+    { "{\"a\":1,\"b\":2}", "{\"b\":2}", "/a" },
+    { "{\"a\":1,\"c\":2}", "{\"b\":1,\"c\":2}", "/a" }, /* the first of two */
+    { "{\"b\":{\"c\":1,\"d\":2}}", "{\"b\":{\"c\":1,\"d\":3}}", "/b/d" },
+    { "{\"b\":{\"c\":1}}", "{\"b\":{}}", "/b/c" },
+    { "{\"a\":[1,2,3]}", "{\"a\":[1,2,4]}", "/a/2" },
+    { "{\"a\":[1,2]}", "{\"a\":[1,2,3]}", "/a/2" },
+    { "{\"a\":[[],[{\"x\":null}]]}", "{\"a\":[[],[{\"x\":0}]]}", "/a/1/0/x" },
+    { "{\"a\":{}}", "{\"a\":[]}", "/a" },
+    { "{\"a\":{\"b\":1}}", "{\"a\":\"b\"}", "/a" },
+    { "{\"a\":1}", "{\"a\":\"1\"}", "/a" },
+    { "{\"a/b\":{\"~\":1}}", "{\"a/b\":{\"~\":2}}", "/a~1b/~0" },
+    { "{\"\":1}", "{\"\":2}", "/" },
+    { "{\"\\\"\":1,\"a\":1}", "{\"a\":1}", "/\"" },
+    { "{\"b\":1, \"a\":{\"z\":1, \"y\":1}}", "{\"a\":{\"y\":2,\"z\":2},\"b\":1}",
+      "/a/y" },
+    { "{\"" LONG "\":{\"" LONG "\":{\"" LONG "\":1}}}",
+      "{\"" LONG "\":{\"" LONG "\":{\"" LONG "\":2}}}", "/" LONG "/" LONG },
+    { "[1]", "[2]", "/0" },
+    { "1", "2", "envelope" },
+    { "no JSON", "{}", "envelope" },
+};
+
 static void a_mismatch_names_the_path(void **state)
 {
     (void)state;
-    assert_string_equal(mismatch_of(ENVELOPE, OTHER),
-                        "effect 3 was recorded with another /records");
-    assert_string_equal(mismatch_of("{\"a\":1}", "{\"a\":1,\"b\":2}"),
-                        "effect 3 was recorded with another /b");
-    assert_string_equal(mismatch_of("{\"a\":1,\"c\":2}", "{\"a\":1}"),
-                        "effect 3 was recorded with another /c");
-    assert_string_equal(mismatch_of("no JSON", "{}"),
-                        "effect 3 was recorded with another /envelope");
+    for (size_t i = 0; i < COUNT(differ); i++) {
+        const char *said = mismatch_of(differ[i].recorded, differ[i].wanted);
+        assert_memory_equal(said, SAID, strlen(SAID));
+        assert_string_equal(said + strlen(SAID), differ[i].want);
+        said = mismatch_of(differ[i].wanted, differ[i].recorded);
+        assert_string_equal(said + strlen(SAID), differ[i].want);
+    }
 }
 
 static void keys_say_effect_call_and_attempt(void **state)

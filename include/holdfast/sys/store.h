@@ -205,6 +205,14 @@ struct hf_journal_methods {
                   struct hf_err *err);
     int (*retire)(struct hf_store *store, enum hf_scope scope, const char *scope_id,
                   int64_t *ret_count, struct hf_err *err);
+    /* After the entry of the key `after` (NULL: from the first); adds at most `limit` effects. */
+    int (*unknown)(struct hf_store *store, const struct hf_caller *who,
+                   const struct hf_journal_key *after, size_t limit,
+                   struct hf_journal_effects *effects, struct hf_err *err);
+    /* `outcome` is canonical JSON. Adds the one effect. */
+    int (*resolve)(struct hf_store *store, const struct hf_caller *who,
+                   const struct hf_journal_resolve *resolve,
+                   struct hf_journal_effects *effects, struct hf_err *err);
 };
 
 /* The verbs of wait.h; each as declared there, with an empty answer to fill. Input has been
@@ -402,6 +410,9 @@ HF_API struct hf_item *hf_answer_add(
     struct hf_answer *answer); /* zeroed; NULL: no memory */
 HF_API const char *hf_journal_answer_copy(struct hf_journal_answer *answer,
                                           struct hf_span bytes);
+/* The next effect of a page, copied; HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_journal_effects_add(struct hf_journal_effects *effects,
+                                              const struct hf_journal_effect *effect);
 HF_API void *hf_answer_memory(struct hf_answer *answer, size_t bytes);
 HF_API const char *hf_answer_text(struct hf_answer *answer,
                                   const char *text); /* a copy */

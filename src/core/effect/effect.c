@@ -3,10 +3,7 @@
 
 #include <string.h>
 
-#include <holdfast/bounds.h>
-
 #include "base/err.h"
-#include "base/json_get.h"
 #include "base/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -113,51 +110,6 @@ enum hf_recover_act hf_effect_recover(enum hf_recovery recovery, bool can_probe)
     if (recovery == HF_RECOVERY_PROBE && can_probe)
         return HF_RECOVER_PROBE;
     return HF_RECOVER_UNKNOWN;
-}
-
-/* The first path, in the order of the recorded members, at which two values differ. False
- * when they are the same. Envelopes are flat: one level of members is compared by name. */
-static bool find_difference(const struct json_t *recorded, const struct json_t *wanted,
-                            struct hf_buf *path)
-{
-    const struct json_t *value = NULL;
-    const char *key = NULL;
-    struct hf_buf one, two;
-    bool found = false;
-    hf_buf_init(&one, path->alloc, (size_t)HF_MAX_PAYLOAD_BYTES);
-    hf_buf_init(&two, path->alloc, (size_t)HF_MAX_PAYLOAD_BYTES);
-    for (void *at = NULL; !found && hf_json_next(recorded, &at, &key, &value);) {
-        const struct json_t *other = hf_json_member(wanted, key);
-        hf_buf_reset(&one);
-        hf_buf_reset(&two);
-        found = !other || hf_json_canonical(&one, value) ||
-                hf_json_canonical(&two, other) ||
-                !hf_same(hf_buf_str(&one), hf_buf_str(&two));
-        if (found)
-            hf_buf_text(path, key);
-    }
-    hf_buf_fini(&one);
-    hf_buf_fini(&two);
-    return found;
-}
-
-int hf_effect_mismatch(const char *key, struct hf_span recorded, struct hf_span wanted,
-                       struct hf_err *err)
-{
-    struct json_t *one = NULL, *two = NULL;
-    struct hf_buf path;
-    hf_buf_init(&path, hf_alloc_system(), 256);
-    if (hf_json_parse(recorded, (size_t)HF_MAX_PAYLOAD_BYTES, "recorded", &one, NULL) ||
-        hf_json_parse(wanted, (size_t)HF_MAX_PAYLOAD_BYTES, "wanted", &two, NULL))
-        hf_buf_text(&path, "envelope");
-    else if (!find_difference(one, two, &path) && !find_difference(two, one, &path))
-        hf_buf_text(&path, "envelope");
-    hf_json_free(one);
-    hf_json_free(two);
-    int rc = hf_fail(err, HF_EEFFECT, "effect", "effect %s was recorded with another /%s",
-                     key, hf_buf_str(&path));
-    hf_buf_fini(&path);
-    return rc;
 }
 
 /* Appends a decimal number; `at` has room for 20 digits. Returns the end. */

@@ -10,6 +10,7 @@
 #include <holdfast/attention.h>
 #include <holdfast/bounds.h>
 #include <holdfast/job.h>
+#include <holdfast/journal.h>
 #include <holdfast/overview.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
@@ -236,6 +237,10 @@ struct hf_wait_request {
     const char *reason;
     hf_ms valid_ms;
 };
+struct hf_effect_page {
+    const char *after;
+    int64_t limit;
+};
 struct hf_session_page {
     const char *session_id;
     int64_t ordinal;   /* records after this one; -1: from the first */
@@ -327,5 +332,7 @@ extern const struct hf_input hf_waits_approve_inputs[];
 extern const struct hf_input hf_waits_deny_inputs[];
 extern const struct hf_input hf_waits_revoke_inputs[]; /* of hf_wait_revoke */
 extern const struct hf_input hf_waits_rotate_inputs[];
+extern const struct hf_input hf_effect_list_inputs[];
+extern const struct hf_input hf_effect_resolve_inputs[]; /* of hf_journal_resolve */
 
 #endif

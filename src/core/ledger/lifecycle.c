@@ -18,7 +18,7 @@
 const struct hf_edge hf_edges[] = {
     E(NONE, QUEUED,           "create", CREATE,     HERE,     ""),
     E(NONE, WAITING_EXTERNAL, "create", CREATE,     EXTERNAL, "external; may have a reference; has no deadline"),
-    E(NONE, DONE,             "create", CREATE,     ANY,      "detached: starting the command was the work"),
+    E(NONE, DONE,             "create", CREATE,     ANY,      "detached: its command runs without supervision"),
 
     E(QUEUED, RUNNING,          "claim", CLAIM,       ANY,      "no gate, start deadline not passed"),
     E(QUEUED, CANCELLED,        "cancel", ANYBODY,    ANY,      "any time"),
@@ -35,7 +35,7 @@ const struct hf_edge hf_edges[] = {
     E(RUNNING, QUEUED,           "hand_back", HOLDER,  FREE,     "not bound"),
     E(RUNNING, QUEUED,           "sweep", SWEEP,       FREE,     "lapsed or holder dead; rerunnable; attempts left"),
     E(RUNNING, FAILED,           "sweep", SWEEP,       ANY,      "lapsed or holder dead; rerunnable; none left"),
-    E(RUNNING, TIMEOUT,          "sweep", SWEEP,       ANY,      "expire: lapse + grace, or holder dead; or overran"),
+    E(RUNNING, TIMEOUT,          "sweep", SWEEP,       ANY,      "expire: lapse + grace, or dead; all: exec deadline"),
     E(RUNNING, RETRY_SCHEDULED,  "sweep", SWEEP,       FREE,     "timeout whose reason is in retry_on; attempts left"),
     E(RUNNING, CANCELLED,        "cancel", ANYBODY,    ANY,      "not session-bound; owner_bound: only its holder"),
     E(RUNNING, ABANDONED,        "drain", HOLDER,      BOUND,    "bound"),
@@ -44,7 +44,7 @@ const struct hf_edge hf_edges[] = {
 
     E(WAITING_USER, QUEUED,           "resume", ANYBODY,    FREE,     "not bound; session-bound: its wait has ended"),
     E(WAITING_USER, RUNNING,          "resume", CLAIM,      ANY,      "lane free; bound: its owner; session: claimant"),
-    E(WAITING_USER, TIMEOUT,          "sweep", SWEEP,       FREE,     "not bound; wait deadline or a wait's fail_turn"),
+    E(WAITING_USER, TIMEOUT,          "sweep", SWEEP,       FREE,     "not bound; wait deadline, or its turn failed"),
     E(WAITING_USER, CANCELLED,        "cancel", ANYBODY,    ANY,      "any time"),
     E(WAITING_USER, ABANDONED,        "drain", HOLDER,      BOUND,    "bound"),
     E(WAITING_USER, ABANDONED,        "sweep", SWEEP,       BOUND,    "bound; owner proven dead"),
@@ -52,7 +52,7 @@ const struct hf_edge hf_edges[] = {
 
     E(WAITING_EXTERNAL, QUEUED,           "resume", ANYBODY, FREE,     "not external; otherwise as from waiting_user"),
     E(WAITING_EXTERNAL, RUNNING,          "resume", CLAIM, HERE,     "not external; otherwise as from waiting_user"),
-    E(WAITING_EXTERNAL, TIMEOUT,          "sweep", SWEEP,  FREE,     "not bound; wait deadline or a wait's fail_turn"),
+    E(WAITING_EXTERNAL, TIMEOUT,          "sweep", SWEEP,  FREE,     "not bound; wait deadline, or its turn failed"),
     E(WAITING_EXTERNAL, CANCELLED,        "cancel", ANYBODY, ANY,      "any time"),
     E(WAITING_EXTERNAL, ABANDONED,        "drain", HOLDER, BOUND,    "bound"),
     E(WAITING_EXTERNAL, ABANDONED,        "sweep", SWEEP,  BOUND,    "bound; owner proven dead"),

@@ -1,6 +1,7 @@
 /* The public verbs of attention.h: each kind of finding is read from the store and put into words
  * and numbers, with the operation that deals with it. */
 #include <holdfast/bounds.h>
+#include <holdfast/journal.h>
 
 #include <string.h>
 
@@ -114,6 +115,14 @@ static void fact_json(struct maker *m, const char *name, const struct json_t *va
         put(m, m->facts, &m->fact_count,
             (struct hf_fact){ .name = name, .text = hf_buf_str(&text), .json = true });
     hf_buf_fini(&text);
+}
+
+/* JSON as it is stored; NULL: no fact. */
+static void fact_raw(struct maker *m, const char *name, const char *json)
+{
+    if (json)
+        put(m, m->facts, &m->fact_count,
+            (struct hf_fact){ .name = name, .text = json, .json = true });
 }
 
 static void input_text(struct maker *m, const char *name, const char *text)
@@ -600,6 +609,16 @@ static int show_effect(struct maker *m, const struct hf_session_effect *effect)
     return end_item(m, &item);
 }
 
+/* There are more effects than were read; `list` shows them. */
+static void more_effects(struct maker *m, const char *list)
+{
+    act(m, list);
+    const struct hf_attention_more more = {
+        .what = m->what, .count = 1, .at_least = true, .act = kept_act(m)
+    };
+    add_more(m, &more);
+}
+
 static int look_effects(struct maker *m, struct hf_store *store,
                         const struct hf_attention_query *query, struct hf_err *err)
 {
@@ -609,14 +628,52 @@ static int look_effects(struct maker *m, struct hf_store *store,
                   : HF_ENOMEM;
     for (size_t i = 0; rc == 0 && i < page->effect_count; i++)
         rc = show_effect(m, &page->effects[i]);
-    if (rc == 0 && page->next) {
-        act(m, "session.list");
-        const struct hf_attention_more more = {
-            .what = m->what, .count = 1, .at_least = true, .act = kept_act(m)
-        };
-        add_more(m, &more);
-    }
+    if (rc == 0 && page->next)
+        more_effects(m, "session.list");
     hf_session_answer_free(page);
+    return rc;
+}
+
+/* The act makes no outcome up: it says that the effect stays unknown. */
+static int show_scope_effect(struct maker *m, const struct hf_journal_effect *effect)
+{
+    struct hf_attention_item item = { .what = m->what,
+                                      .severity = HF_SEVERITY_NOW,
+                                      .subject = "effect",
+                                      .tenant = keep(m, effect->tenant),
+                                      .kind = keep(m, effect->kind),
+                                      .since = effect->started_at };
+    const char *scope_id = hf_arena_join(&m->made->arena, effect->scope_id, "/");
+    item.id = scope_id ? hf_arena_join(&m->made->arena, scope_id, effect->key) : NULL;
+    m->failed = m->failed || !item.id;
+    begin_item(m);
+    fact_text(m, "scope", effect->scope);
+    fact_text(m, "scope_id", effect->scope_id);
+    fact_text(m, "key", effect->key);
+    fact_text(m, "recovery", effect->recovery);
+    fact_text(m, "status", effect->status);
+    fact_text(m, "owner", effect->owner);
+    fact_raw(m, "envelope", effect->envelope);
+    fact_raw(m, "outcome", effect->outcome);
+    act(m, "effect.resolve");
+    input_text(m, "scope", effect->scope);
+    input_text(m, "scope_id", effect->scope_id);
+    input_text(m, "key", effect->key);
+    input_text(m, "status", hf_entry_status_name(HF_ENTRY_UNKNOWN));
+    input_text(m, "reason", "it cannot be found out");
+    return end_item(m, &item);
+}
+
+static int look_scope_effects(struct maker *m, struct hf_store *store,
+                              const struct hf_attention_query *query, struct hf_err *err)
+{
+    struct hf_journal_effects *page = NULL;
+    int rc = hf_journal_unknown(store, m->who, NULL, query->limit, &page, err);
+    for (size_t i = 0; rc == 0 && i < page->count; i++)
+        rc = show_scope_effect(m, &page->items[i]);
+    if (rc == 0 && page->next)
+        more_effects(m, "effect.list");
+    hf_journal_effects_free(page);
     return rc;
 }
 
@@ -630,6 +687,8 @@ static int read_all(struct maker *m, struct hf_store *store,
             rc = look(m, store, query, err);
         else if (store->methods->sessions && store->methods->sessions->unknown)
             rc = look_effects(m, store, query, err);
+        if (rc == 0 && m->what == HF_NEED_UNKNOWN_EFFECT && store->methods->journal)
+            rc = look_scope_effects(m, store, query, err);
     }
     return rc == HF_ENOMEM ? hf_fail_plain(err, HF_ENOMEM) : rc;
 }

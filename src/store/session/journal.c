@@ -306,4 +306,6 @@ const struct hf_journal_methods sql_journal_methods = {
     .renew = journal_renew,
     .settle = journal_settle,
     .retire = journal_retire,
+    .unknown = sql_journal_unknown,
+    .resolve = sql_journal_resolve,
 };

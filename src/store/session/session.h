@@ -146,6 +146,12 @@ void session_waits_end(struct hf_ops *ops, const struct hf_caller *who,
                        const char *session_id, const char *turn_id);
 
 extern const struct hf_journal_methods sql_journal_methods;
+int sql_journal_unknown(struct hf_store *store, const struct hf_caller *who,
+                        const struct hf_journal_key *after, size_t limit,
+                        struct hf_journal_effects *effects, struct hf_err *err);
+int sql_journal_resolve(struct hf_store *store, const struct hf_caller *who,
+                        const struct hf_journal_resolve *request,
+                        struct hf_journal_effects *effects, struct hf_err *err);
 extern const struct hf_session_methods sql_session_methods;
 int sql_session_create(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_session_spec *request,
