@@ -1,4 +1,6 @@
-/* See schema.h. */
+/* The options of a handle, as both drivers take them: checked, copied, and completed with the
+ * system's memory, clock and randomness. What else a driver gets at open (statements, migrations)
+ * is described in schema.h. */
 #include "db/schema.h"
 
 #include <holdfast/bounds.h>

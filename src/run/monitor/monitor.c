@@ -1,4 +1,6 @@
-/* See holdfast/monitor.h. */
+/* One pass of a monitor (holdfast/monitor.h): renewals for an owner, what dead runners left behind,
+ * the sweep, the schedules that are due, and the pointer file, in this order. The caller waits
+ * between passes. A witness compares clocks, to notice that the store stalled. */
 #include <holdfast/monitor.h>
 
 #include "base/err.h"
