@@ -1,6 +1,6 @@
 /* The options of a handle, as both drivers take them: checked, copied, and completed with the
- * system's memory, clock and randomness. What else a driver gets at open (statements, migrations)
- * is described in schema.h. */
+ * system's memory, clock and randomness. The statements and migrations that a driver gets at open
+ * are described in schema.h. */
 #include "db/schema.h"
 
 #include <holdfast/bounds.h>
