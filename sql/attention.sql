@@ -54,11 +54,11 @@ AND (w.status_reason = 'wait_overdue' OR (w.escalate IS NOT NULL AND w.escalate_
 wait a JOIN session_turn t ON t.turn_key = a.turn_key JOIN session s ON s.session_key = a.session_key
 
 -- fragment: asks_approval
-a.state = 'open' AND a.kind = 'approval' AND s.deleted_at IS NULL
+a.closed_at IS NULL AND a.kind = 'approval' AND s.deleted_at IS NULL
 AND ($1::text IS NULL OR s.tenant = $1)
 
 -- fragment: turn_waits_long
-a.state = 'open' AND a.kind <> 'approval' AND a.kind <> 'timer' AND s.deleted_at IS NULL
+a.closed_at IS NULL AND a.kind <> 'approval' AND a.kind <> 'timer' AND s.deleted_at IS NULL
 AND ($1::text IS NULL OR s.tenant = $1)
 AND ((a.escalate IS NOT NULL AND a.escalate_at IS NULL)
      OR 2 * (hf_now() - a.opened_at) > a.deadline_at - a.opened_at)

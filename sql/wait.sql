@@ -381,7 +381,7 @@ SELECT {wait} FROM {wait_from}
  WHERE s.session_id = $1 AND w.turn_key = s.turn_key ORDER BY w.wait_id
 
 -- name: waits_drop
--- Those of a turn that will begin anew: what was answered was another question.
+-- Those of a turn that was held and begins anew: what was answered was another question.
 -- in: $1 session_id
 DELETE FROM wait
  WHERE turn_key = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
@@ -423,7 +423,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- in: $1 after deadline, $2 after wait_id, $3 tenant or null, $4 session_id or null, $5 kind or
 --     null, $6 answerer or null, $7 limit
 SELECT {wait} FROM {wait_from}
- WHERE w.state = 'open' AND w.deadline_at >= $1 AND (w.deadline_at > $1 OR w.wait_id > $2)
+ WHERE w.closed_at IS NULL AND w.deadline_at >= $1 AND (w.deadline_at > $1 OR w.wait_id > $2)
    AND ($3::text IS NULL OR s.tenant = $3) AND ($4::text IS NULL OR s.session_id = $4)
    AND ($5::text IS NULL OR w.kind = $5) AND ($6::text IS NULL OR w.answerer = $6)
    AND s.deleted_at IS NULL
@@ -473,8 +473,8 @@ UPDATE /*lite OR ROLLBACK*/ wait_secret SET valid_until = hf_now() + $1
 -- in: $1 closed before
 DELETE FROM wait
  WHERE state <> 'open' AND closed_at < $1
-   AND EXISTS (SELECT 1 FROM session_turn t
-                WHERE t.turn_key = wait.turn_key AND t.finished_at IS NOT NULL)
+   AND NOT EXISTS (SELECT 1 FROM session s
+                    WHERE s.session_key = wait.session_key AND s.turn_key = wait.turn_key)
 
 -- name: doctor_waits
 -- out: wait_id, what is wrong

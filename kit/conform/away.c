@@ -262,6 +262,52 @@ test_case(wait_a_repeated_answer_leaves_the_next_wait_of_its_turn_alone)
     SAME("{\"kind\":\"approve\"}", wait_of(id)->outcome);
 }
 
+test_case(wait_of_a_held_turn_says_how_it_ended_until_the_turn_begins_anew)
+{
+    kit_session(t, "s");
+    send("s", NULL, "go");
+    struct talk talk = open_any();
+    struct hf_wait_spec asks = new_wait(t, HF_WAIT_APPROVAL, "1/b/1");
+    asks.asked = "{\"question\":\"pay?\",\"edits\":true}";
+    put_away(&talk, new_wait(t, HF_WAIT_APPROVAL, "1/a/1"), asks);
+    CODE(0, t->code);
+    const char *a = wait_id(t, &talk, HF_WAIT_APPROVAL, "1/a/1");
+    const char *b = wait_id(t, &talk, HF_WAIT_APPROVAL, "1/b/1");
+    const char *never = wait_id(t, &talk, HF_WAIT_APPROVAL, "1/d/1");
+    TRUE(approve(a)->accepted);
+    for (int64_t i = 0; i < HF_MAX_POISON_CRASHES; i++) {
+        SAME(talk.turn_id, open_any().turn_id);
+        advance(SEC(30));
+    }
+    EQ(0, open_any().answer->session_count);
+    SAME("held", row(talk.turn_id)->gate);
+    SAME("resolved", wait_of(a)->state); /* the answer is kept */
+    SAME("{\"kind\":\"approve\"}", wait_of(a)->outcome);
+    SAME("cancelled", wait_of(b)->state);
+    EQ(0, open_waits(t, "s"));
+    const struct hf_wait_answer *late =
+        resolve_by(.wait_id = b, .word = HF_ANSWER_APPROVE, .value = "{\"n\":1}");
+    CODE(0, t->code);
+    TRUE(!late->accepted);
+    SAME("{\"kind\":\"cancelled\"}", first(late)->outcome);
+    resolve_by(.key = key_of(t, b), .word = HF_ANSWER_APPROVE);
+    CODE(HF_EWAITKEY, t->code);
+    approve(never);
+    CODE(HF_ENOTFOUND, t->code);
+    resolve_by(.wait_id = never, .word = HF_ANSWER_APPROVE, .value = "{\"n\":1}");
+    CODE(HF_ENOTFOUND, t->code); /* the turn is not open, so it will not ask */
+    CODE(0,
+         change(.verb = HF_VERB_RELEASE, .id = talk.turn_id, .reason = "mended")->code);
+    struct talk again = open_any();
+    SAME(talk.turn_id, again.turn_id);
+    EQ(0, again.answer->turn->wait_count); /* what it asks now is another question */
+    resolve_by(.wait_id = b, .word = HF_ANSWER_APPROVE, .value = "{\"n\":1}");
+    CODE(HF_EINVAL, t->code); /* it has not asked yet */
+    put_away(&again, asks);
+    CODE(0, t->code);
+    TRUE(approve(b)->accepted);
+}
+
 test_case(wait_an_early_answer_is_kept)
 {
     kit_session(t, "s");

@@ -538,6 +538,8 @@
     X(wait_puts_a_turn_away_and_its_answer_makes_it_ready, HF_CONFORM_WAITS)             \
     X(wait_the_first_answer_counts_and_later_ones_are_told_of_it, HF_CONFORM_WAITS)      \
     X(wait_a_repeated_answer_leaves_the_next_wait_of_its_turn_alone, HF_CONFORM_WAITS)   \
+    X(wait_of_a_held_turn_says_how_it_ended_until_the_turn_begins_anew,                  \
+      HF_CONFORM_WAITS)                                                                  \
     X(wait_an_early_answer_is_kept, HF_CONFORM_WAITS)                                    \
     X(wait_several_of_a_turn_are_independent_and_the_first_wakes_it, HF_CONFORM_WAITS)   \
     X(wait_a_timer_is_the_sessions_ready_time_and_never_begins_again, HF_CONFORM_WAITS)  \

@@ -490,7 +490,9 @@ CREATE TABLE wait (
 ) STRICT;
 CREATE INDEX wait_turn ON wait (turn_key);
 CREATE INDEX wait_check ON wait (check_at) WHERE check_at IS NOT NULL;
-CREATE INDEX wait_open ON wait (deadline_at, wait_id) WHERE state = 'open';
+-- For lists, which say closed_at IS NULL. A statement about one wait or one turn says
+-- state = 'open', so that no plan looks for it among all that are open.
+CREATE INDEX wait_open ON wait (deadline_at, wait_id) WHERE closed_at IS NULL;
 /*pg
 ALTER TABLE wait SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 */

@@ -54,6 +54,7 @@ static void begin(struct m_call *call, struct m_session *s)
     turn->session_id = s->s.session_id;
     turn->turn_id = row->w.work_id;
     turn->seq = row->seq;
+    m_waits_drop(call->disk, turn->turn_id);
     turn->base_revision = s->s.head_revision;
     turn->step = turn->claimed_step = turn->node_count = 0;
     for (size_t i = 0; i < sizeof(turn->chain); i++)
@@ -83,7 +84,6 @@ static void hold(struct m_call *call, struct m_session *s, struct m_row *row)
     m_input_back(call, row, "held",
                  (struct m_say_event){ "transition", NULL, "\"reason\":\"poison\"" });
     row->w.status_reason = "poison";
-    m_waits_drop(call->disk, s->s.turn_id);
     end_turn(call, s);
 }
 

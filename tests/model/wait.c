@@ -119,12 +119,10 @@ void m_waits_drop(struct model_disk *disk, const char *turn_id)
     disk->waits.count = kept;
 }
 
-static bool is_finished(const struct model_disk *disk, const char *turn_id)
+static bool is_of_open_turn(struct model_disk *disk, const struct m_wait *wait)
 {
-    for (size_t i = 0; i < disk->turns.count; i++)
-        if (m_same(disk->turns.at[i].turn_id, turn_id))
-            return disk->turns.at[i].finished_at != 0;
-    return false;
+    const struct m_session *s = m_session_of(disk, wait->w.session_id);
+    return m_same(s->s.turn_id, wait->w.turn_id);
 }
 
 void m_waits_prune(struct model_disk *disk, hf_ms before)
@@ -132,8 +130,7 @@ void m_waits_prune(struct model_disk *disk, hf_ms before)
     size_t kept = 0;
     for (size_t i = 0; i < disk->waits.count; i++) {
         const struct m_wait *wait = &disk->waits.at[i];
-        if (is_open(wait) || wait->w.closed_at >= before ||
-            !is_finished(disk, wait->w.turn_id))
+        if (is_open(wait) || wait->w.closed_at >= before || is_of_open_turn(disk, wait))
             disk->waits.at[kept++] = *wait;
     }
     disk->waits.count = kept;
@@ -524,8 +521,13 @@ static int resolve(struct hf_store *store, const struct hf_caller *who,
     if (approves != (id[0] == 'a') || id[0] == 'i')
         return hf_fail(err, HF_EINVAL, "answer", "it does not fit");
     struct m_wait *wait = wait_of(call.disk, id);
-    if (approves && request->value &&
-        (!wait || (is_open(wait) && !edits_fit(wait, request->value))))
+    if (approves && request->value && !wait) {
+        const struct m_turn *turn = turn_of_id(call.disk, id);
+        return turn && !turn->revoked
+                   ? hf_fail(err, HF_EINVAL, "value", "it has not asked yet")
+                   : hf_fail_plain(err, missing);
+    }
+    if (approves && request->value && is_open(wait) && !edits_fit(wait, request->value))
         return hf_fail(err, HF_EINVAL, "value", "it does not fit");
     if (wait && is_open(wait) && wait->w.answerer &&
         !m_same(wait->w.answerer, who->actor))

@@ -556,8 +556,16 @@ static const char *reads_whole(const PGresult *plan, int i)
     return whole ? line : "";
 }
 
-/* Of a prepared statement. The result lives until the next call. */
-static const char *whole_read(PGconn *db, const char *name, int params)
+static const char *uses_wait_open(const PGresult *plan, int i)
+{
+    const char *line = PQgetvalue(plan, i, 0);
+    return strstr(line, "using wait_open") ? line : "";
+}
+
+/* Of a prepared statement: the first step that `finds` finds. The result lives until the next
+ * call. */
+static const char *found_step(PGconn *db, const char *name, int params,
+                              const char *(*finds)(const PGresult *plan, int i))
 {
     static char found[400];
     char sql[400];
@@ -570,21 +578,47 @@ static const char *whole_read(PGconn *db, const char *name, int params)
         fail_msg("%s: %s", name, PQerrorMessage(db));
     found[0] = '\0';
     for (int i = 0; found[0] == '\0' && i < PQntuples(plan); i++)
-        (void)snprintf(found, sizeof(found), "%s", reads_whole(plan, i));
+        (void)snprintf(found, sizeof(found), "%s", finds(plan, i));
     PQclear(plan);
     return found;
 }
 
-static void explained(PGconn *db, const char *name, const char *text, int params)
+static const char *plan_step(PGconn *db, const struct hf_pg_text *one,
+                             const char *(*finds)(const PGresult *plan, int i))
 {
-    PGresult *made = PQprepare(db, "plan", text, 0, NULL);
+    PGresult *made = PQprepare(db, "plan", one->text, 0, NULL);
     if (PQresultStatus(made) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", name, PQerrorMessage(db));
+        fail_msg("%s: %s", one->name, PQerrorMessage(db));
     PQclear(made);
-    const char *whole = whole_read(db, "plan", params);
-    if (whole[0])
-        fail_msg("%s reads a table whole: %s", name, whole);
+    const char *found = found_step(db, "plan", one->params, finds);
     PQclear(PQexec(db, "DEALLOCATE plan"));
+    return found;
+}
+
+/* `wait_open` is for lists: a statement about one wait, or one turn, would read it from end to
+ * end. */
+static void answers_do_not_look_through_all_open_waits(void **state)
+{
+    (void)state;
+    static const enum hf_sql_id of_one[] = {
+        HF_SQL_WAIT_WAKE,        HF_SQL_WAIT_CLOSE,  HF_SQL_INPUTS_RESUME,
+        HF_SQL_WAIT_GET,         HF_SQL_INPUTS_WAIT, HF_SQL_WAITS_OPEN,
+        HF_SQL_WAITS_CLOSE_TURN, HF_SQL_TURN_COMMIT,
+    };
+    char url[400];
+    struct hf_sql_options options = { .size = sizeof(options), .inline_mode = true };
+    struct hf_sql *sql = NULL;
+    assert_int_equal(hf_postgres_open(pg_server_schema(server.url, "answers", url),
+                                      &options, &sql, NULL),
+                     0);
+    PGconn *db = pg_of(sql)->pool.free->db;
+    for (size_t i = 0; i < sizeof(of_one) / sizeof(of_one[0]); i++) {
+        const struct hf_pg_text *one = &hf_sql_pg[of_one[i]];
+        const char *found = plan_step(db, one, uses_wait_open);
+        if (found[0])
+            fail_msg("%s: %s", one->name, found);
+    }
+    sql->methods->close(sql);
 }
 
 static void hot_statements_never_read_a_table_whole(void **state)
@@ -634,9 +668,11 @@ static void hot_statements_never_read_a_table_whole(void **state)
                      0);
     (void)pg_server_sql(&server, fill_sql);
     PGconn *db = pg_of(sql)->pool.free->db;
-    for (size_t i = 0; i < sizeof(hot) / sizeof(hot[0]); i++)
-        explained(db, hf_sql_pg[hot[i]].name, hf_sql_pg[hot[i]].text,
-                  hf_sql_pg[hot[i]].params);
+    for (size_t i = 0; i < sizeof(hot) / sizeof(hot[0]); i++) {
+        const char *whole = plan_step(db, &hf_sql_pg[hot[i]], reads_whole);
+        if (whole[0])
+            fail_msg("%s reads a table whole: %s", hf_sql_pg[hot[i]].name, whole);
+    }
     sql->methods->close(sql);
 }
 
@@ -650,7 +686,7 @@ static const char *whole_read_of_claims(PGconn *db)
     assert_int_equal(PQntuples(known), 1);
     (void)snprintf(name, sizeof(name), "%s", PQgetvalue(known, 0, 0));
     PQclear(known);
-    return whole_read(db, name, 12);
+    return found_step(db, name, 12, reads_whole);
 }
 
 static void made_and_claimed(struct hf_store *store, const char *unit)
@@ -686,6 +722,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_history_that_changes_under_an_open_handle_is_noticed),
+        cmocka_unit_test(answers_do_not_look_through_all_open_waits),
         cmocka_unit_test(a_waiting_claim_is_woken_by_another_handle),
         cmocka_unit_test(a_feed_of_all_queues_is_woken),
         cmocka_unit_test(renewals_are_hot),

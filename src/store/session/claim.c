@@ -127,6 +127,7 @@ static void add_turn(struct claiming *c, struct hf_ops *ops,
             add_by_session(ops, HF_SQL_SESSION_HAS_TURN, row);
         add_by_session(ops, HF_SQL_SESSION_DROP_NODES, row);
         add_by_session(ops, HF_SQL_EFFECTS_DROP, row);
+        add_by_session(ops, HF_SQL_WAITS_DROP, row);
         add_by_session(ops, HF_SQL_TURN_BEGIN, row);
         add_by_session(ops, HF_SQL_TURN_TAKE_INPUT, row);
     } else {
@@ -295,8 +296,6 @@ static int end_turn(struct claiming *c, const struct hf_session_row *row,
         hf_ops_text(&ops, HF_WAIT_OUTCOME_CANCELLED);
     }
     session_waits_end(&ops, c->who, row->s.session_id, row->s.turn_id);
-    if (plan->move == HF_TURN_HOLD)
-        add_by_session(&ops, HF_SQL_WAITS_DROP, row);
     add_by_session(&ops, HF_SQL_SESSION_DROP_NODES, row);
     hf_ops_call(&ops, HF_SQL_SESSION_TURN_OFF, 1);
     hf_ops_text(&ops, row->s.session_id);

@@ -208,25 +208,40 @@ static int close_wait(struct closing *c, struct hf_wait_answer *answer,
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
+/* Edited arguments of a wait that is not there. */
+static int refuse_unasked(const struct closing *c, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
+    hf_ops_call(&ops, HF_SQL_WAIT_TURN_LOCK, HF_ANY_COUNT);
+    hf_ops_text(&ops, c->place.turn_id);
+    int rc = hf_ops_write(&ops, err);
+    if (rc == 0 && hf_ops_result(&ops, 0)->out_count == 0)
+        rc = not_there(c, err);
+    else if (rc == 0)
+        rc = hf_fail(err, HF_EINVAL, "value",
+                     "the turn has not asked yet: approve without edited arguments");
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 /* Edited arguments are checked against what was asked, which never changes. */
-static int check_edits(struct hf_store *handle, const struct hf_wait_resolve *request,
+static int check_edits(const struct closing *c, const struct hf_wait_resolve *request,
                        struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_wait wait;
     if (request->word != HF_ANSWER_APPROVE || !request->value)
         return 0;
-    hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
-    hf_ops_call(&ops, HF_SQL_WAIT_GET, HF_ANY_COUNT);
-    hf_ops_text(&ops, request->wait_id);
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
+    size_t found = add_get(&ops, c);
     int rc = hf_ops_read(&ops, err);
-    if (rc == 0 && hf_ops_result(&ops, 0)->out_count == 0)
-        rc = hf_fail(err, HF_EINVAL, "value",
-                     "the turn has not asked yet: approve without edited arguments");
-    if (rc == 0)
-        rc = session_wait_read(hf_ops_result(&ops, 0), 0, &wait, err);
+    if (rc == 0 && hf_ops_result(&ops, found)->out_count == 0)
+        rc = refuse_unasked(c, err);
+    else if (rc == 0)
+        rc = session_wait_read(hf_ops_result(&ops, found), 0, &wait, err);
     if (rc == 0 && hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_OPEN)))
-        rc = hf_wait_edits_check(handle->alloc, wait.asked, request->value, err);
+        rc = hf_wait_edits_check(c->store->handle.alloc, wait.asked, request->value, err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -248,7 +263,7 @@ int sql_wait_resolve(struct hf_store *handle, const struct hf_caller *who,
     if (rc == 0)
         rc = hf_wait_outcome(&arena, c.place.kind, request, &c.what.outcome, err);
     if (rc == 0)
-        rc = check_edits(handle, request, err);
+        rc = check_edits(&c, request, err);
     if (rc == 0)
         rc = close_wait(&c, answer, err);
     hf_arena_fini(&arena);
