@@ -1,4 +1,5 @@
-/* Units by the names that people use for them. */
+/* Units by the names that people use for them: that of `run --name` or `process start --name`, or
+ * that of a schedule. A name means its unit that has not ended, otherwise the newest one. */
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
 

@@ -1,4 +1,6 @@
-/* holdfast monitor: passes, and the waiting between them. */
+/* holdfast monitor: the process that acts on what is due. It runs one pass after another (leases
+ * and deadlines that ended, slots of schedules, what dead runners left behind), prints what a pass
+ * did, and waits until something is due or a bell is rung. */
 #include "cli/cli.h"
 
 #include <stdio.h>

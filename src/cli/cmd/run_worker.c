@@ -1,4 +1,5 @@
-/* holdfast run --worker: takes units of kind "run" and runs their commands. */
+/* holdfast run --worker: claims units of kind "run" (commands that were stored by schedules,
+ * triggers and process starts), and runs each as `holdfast run` does, several at a time. */
 #include "cli/cmd/runner.h"
 
 #include <poll.h>

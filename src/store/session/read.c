@@ -1,4 +1,9 @@
-/* Reading sessions: heads, histories with their chain checked, inputs. */
+/* Reading sessions: heads, histories with their chain checked, inputs, turns.
+ *
+ * A history is a row of nodes, each a record and the digest of all nodes up to it, the chain; a
+ * node whose digest does not follow from the one before is HF_ECORRUPT. The open turn has nodes of
+ * its own behind the committed ones, and records that are in no node. A load returns pages of
+ * committed nodes, and with the first page those of the open turn. */
 #include <string.h>
 
 #include "base/err.h"
