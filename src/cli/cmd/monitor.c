@@ -141,7 +141,7 @@ static void log_orphan(void *user, const struct hf_orphan *orphan)
         return;
     (void)snprintf(text, sizeof(text),
                    "%lld processes of unit %s outlived their runner: sent TERM",
-                   (long long)orphan->processes, cli_short_id(orphan->work_id));
+                   (long long)orphan->processes, op_short_id(orphan->work_id));
     log_line(watch, "orphan", text, NULL);
 }
 

@@ -45,7 +45,7 @@ struct worker {
 static const char *unit_text(const struct hf_work *work, char out[UNIT_TEXT])
 {
     char what[OP_WHAT];
-    (void)snprintf(out, UNIT_TEXT, "%s %s", cli_short_id(work->work_id),
+    (void)snprintf(out, UNIT_TEXT, "%s %s", op_short_id(work->work_id),
                    op_what(work, what));
     for (char *at = out; *at; at++)
         if ((unsigned char)*at < ' ')

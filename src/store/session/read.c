@@ -115,6 +115,7 @@ int sql_session_list(struct hf_store *handle, const struct hf_caller *who,
     hf_ops_i64(&ops, filter->open);
     hf_ops_i64(&ops, (int64_t)filter->limit);
     hf_ops_i64(&ops, range[1]);
+    hf_ops_i64(&ops, HF_PAGE_BYTES);
     hf_ops_bytes_max(&ops, (size_t)HF_PAGE_BYTES);
     rc = hf_ops_read(&ops, err);
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
