@@ -47,6 +47,11 @@ const struct hf_input op_worker_inputs[] = {
     { "grace", "DURATION", HF_IN_MS, 0,
       .help = "time that running turns have after SIGTERM before they are handed back "
               "(default: 30s)" },
+    { "ttl", "DURATION", HF_IN_MS, 0,
+      .help =
+          "term of the leases of sessions, after which another worker takes over what "
+          "a lost worker held (default: 30s)",
+      .min = 1 },
     CONFIG_OPTION,
     { "scripted", NULL, HF_IN_FLAG, 0,
       .help = "use the built-in scripted model instead of a configuration; --agent names "

@@ -12,6 +12,9 @@
 #include <holdfast/sys/store.h>
 #include <holdfast/worker.h>
 
+#include "base/ident.h"
+#include "support/pg.h"
+
 #define TEXT(s) ((struct hf_span){ (s), strlen(s) })
 
 /* ---- a model ------------------------------------------------------------------------- */
@@ -430,6 +433,93 @@ static void a_worker_past_its_lease_commits_nothing(void **state)
     await_log("claimed\nturn_ended\n");
 }
 
+/* ---- a save of a newer build ----------------------------------------------------------- */
+
+/* As hf_turn_save would write it in the next version: the version is at byte 9, the digest of all
+ * that precedes it at the end. */
+static void make_newer(uint8_t *save, size_t len)
+{
+    save[9]++;
+    must(hf_sha256(save, len - HF_DIGEST_BYTES, save + len - HF_DIGEST_BYTES));
+}
+
+/* A turn whose last step was stored by a newer build, and that is ready. */
+static void leave_newer_save(void)
+{
+    send_message("s", "hi");
+    start_worker();
+    await_model();
+    stop_worker(20);
+    world.model.out = 0;
+    world.log[0] = '\0';
+    struct hf_session_answer *held = steal("s");
+    const struct hf_session_turn *turn = held->turn;
+    uint8_t *save = malloc(turn->save.len);
+    assert_non_null(save);
+    memcpy(save, turn->save.at, turn->save.len);
+    make_newer(save, turn->save.len);
+    struct hf_session_stepped stepped;
+    struct hf_session_step step = { .size = sizeof(step),
+                                    .session_id = "s",
+                                    .token = held->token,
+                                    .turn_id = turn->turn_id,
+                                    .step = turn->step,
+                                    .node_count = turn->node_count,
+                                    .chain = turn->chain,
+                                    .save = { (const char *)save, turn->save.len } };
+    must(hf_session_step(world.store, NULL, &step, &stepped, &err));
+    free(save);
+    struct hf_session_back back = { .size = sizeof(back),
+                                    .session_id = "s",
+                                    .token = held->token };
+    must(hf_session_hand_back(world.store, NULL, &back, &err));
+    hf_session_answer_free(held);
+}
+
+static void wait_half_a_minute(void)
+{
+    static const char *const agents[] = { "a" };
+    struct hf_session_claim claim = { .size = sizeof(claim),
+                                      .agents = agents,
+                                      .agent_count = 1 };
+    struct hf_session_answer *taken = NULL;
+    leave_newer_save();
+    struct hf_session_answer *s = loaded("s");
+    int64_t fence = s->sessions[0].lease_fence, step = s->turn->step;
+    hf_session_answer_free(s);
+    hf_ms before = hf_store_now(world.store);
+    start_worker();
+    await_log("claimed\nback\n");
+    stop_worker(60000); /* it has handed the session back then */
+    hf_ms after = hf_store_now(world.store);
+    s = loaded("s");
+    assert_in_range(s->sessions[0].ready_at, before + 30000, after + 30000);
+    assert_int_equal(s->sessions[0].lease_fence, fence + 1); /* claimed once */
+    assert_int_equal(s->turn->step, step);                   /* and nothing was written */
+    assert_null(s->sessions[0].owner);
+    hf_session_answer_free(s);
+    must(hf_session_claim(world.store, NULL, &claim, &taken, &err));
+    assert_int_equal(taken->session_count, 0);
+    hf_session_answer_free(taken);
+}
+
+static void a_newer_save_waits_half_a_minute(void **state)
+{
+    (void)state;
+    wait_half_a_minute();
+}
+
+static struct pg_server server; /* it is stopped at exit too */
+
+static void a_newer_save_waits_half_a_minute_on_postgres(void **state)
+{
+    (void)state;
+    pg_server_start(&server);
+    hf_store_close(world.store);
+    world.config.store = world.store = pg_server_store(&server, "newer");
+    wait_half_a_minute();
+}
+
 /* ---- a host that stops the worker in a callback, and a store that is slow --------------- */
 
 static struct slow {
@@ -498,6 +588,70 @@ static void a_renewal_that_meets_the_commit_loses_no_lease(void **state)
     await_log("claimed\nturn_ended\n");
     stop_worker(0);
     world.store->methods = slow.real;
+}
+
+static int slow_claim(struct hf_store *store, const struct hf_caller *who,
+                      const struct hf_session_claim *claim,
+                      struct hf_session_answer *answer, struct hf_err *why)
+{
+    int rc = slow.real->sessions->claim(store, who, claim, answer, why);
+    pthread_mutex_lock(&slow.lock);
+    slow.committed = true;
+    while (!slow.may_return)
+        pthread_cond_wait(&slow.changed, &slow.lock);
+    pthread_mutex_unlock(&slow.lock);
+    return rc;
+}
+
+static void set_slow(bool *flag, bool to)
+{
+    pthread_mutex_lock(&slow.lock);
+    *flag = to;
+    pthread_cond_broadcast(&slow.changed);
+    pthread_mutex_unlock(&slow.lock);
+}
+
+static bool is_out(void)
+{
+    pthread_mutex_lock(&slow.lock);
+    bool out = slow.committed;
+    pthread_mutex_unlock(&slow.lock);
+    return out;
+}
+
+/* The stop and the end of the grace reach the seats that there are. */
+static void a_claim_that_returns_after_the_stop_is_handed_back(void **state)
+{
+    (void)state;
+    struct hf_session_methods session = *world.store->methods->sessions;
+    struct hf_task stopped = { &world.stopped, on_stopped };
+    send_message("s", "hi");
+    start_worker();
+    await_model();
+    stop_worker(20);
+    world.log[0] = '\0';
+    slow.real = world.store->methods;
+    slow.methods = *slow.real;
+    slow.methods.sessions = &session;
+    session.claim = slow_claim;
+    set_slow(&slow.committed, false);
+    set_slow(&slow.may_return, false);
+    world.store->methods = &slow.methods;
+    start_worker();
+    while (!is_out())
+        (void)hf_loop_step(world.loop, 0);
+    world.stopped = false;
+    hf_worker_stop(world.worker, 60000, &stopped);
+    set_slow(&slow.may_return, true);
+    free_worker();
+    world.store->methods = slow.real;
+    set_slow(&slow.committed, false);
+    set_slow(&slow.may_return, false);
+    assert_string_equal(world.log, "claimed\nback\n");
+    assert_int_equal(world.model.calls, 1); /* the open call is the next worker's */
+    struct hf_session_answer *s = loaded("s");
+    assert_null(s->sessions[0].owner);
+    hf_session_answer_free(s);
 }
 
 static int no_hand_back(struct hf_store *store, const struct hf_caller *who,
@@ -604,6 +758,10 @@ static void what_cannot_work_is_refused(void **state)
     assert_int_equal(hf_worker_new(&world.config, &worker, &err), HF_EINVAL);
     assert_string_equal(err.field, "ttl_ms");
     world.config.renew_ms = 0;
+    world.config.ttl_ms = 749;
+    assert_int_equal(hf_worker_new(&world.config, &worker, &err), HF_EINVAL);
+    assert_string_equal(err.message, "a lease lasts 750 to 86400000 ms");
+    world.config.ttl_ms = 0;
     world.config.agents = twice;
     world.config.agent_count = 2;
     assert_int_equal(hf_worker_new(&world.config, &worker, &err), HF_EINVAL);
@@ -622,8 +780,11 @@ int main(void)
         CASE(a_session_goes_on_with_its_next_message),
         CASE(a_wake_begins_a_turn),
         CASE(a_stopped_worker_hands_back_and_another_goes_on),
+        CASE(a_claim_that_returns_after_the_stop_is_handed_back),
         CASE(a_stop_waits_for_what_runs),
         CASE(a_worker_past_its_lease_commits_nothing),
+        CASE(a_newer_save_waits_half_a_minute),
+        CASE(a_newer_save_waits_half_a_minute_on_postgres),
         CASE(a_renewal_that_meets_the_commit_loses_no_lease),
         CASE(a_host_may_stop_the_worker_in_any_callback),
         CASE(a_host_may_stop_the_worker_when_a_session_is_claimed),

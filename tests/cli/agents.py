@@ -5,6 +5,7 @@ on SQLite and on PostgreSQL."""
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,19 @@ if [ ! -e first ]; then
     exec sleep 60
 fi
 grep -qx "$HOLDFAST_CALL" effects || echo "$HOLDFAST_CALL" >> effects
+echo 1
+"""
+
+
+# The first execution ends when it is told to.
+SLOW_TOOL = """#!/bin/sh
+cat > /dev/null
+echo "$HOLDFAST_CALL" >> begun
+if [ ! -e first ]; then
+    echo $$ > first
+    read line < go
+    echo "$HOLDFAST_CALL" >> ended
+fi
 echo 1
 """
 
@@ -107,6 +121,50 @@ class Agents(Case):
         shown = self.cli("session", "turn", "s").out
         self.assertIn("done, again", shown)
         self.assertIn("assistant_message", shown)
+
+    def sql(self, query):
+        """Rows as an outsider reads them."""
+        store = sqlite3.connect(self.db)
+        try:
+            return [list(map(str, row)) for row in store.execute(query)]
+        finally:
+            store.close()
+
+    def stored(self):
+        """All that a turn writes."""
+        return {table: sorted(self.sql(f"SELECT * FROM {table}"))
+                for table in ("session", "session_turn", "session_input", "node", "effect", "usage", "work_event")}
+
+    def test_a_worker_stopped_past_its_lease_and_woken_commits_nothing(self):
+        self.file("add.sh", SLOW_TOOL)
+        os.mkfifo(self.path("go"))
+        lease = ("--agent", "adder", "--ttl", "1s")
+        first = self.worker(*lease)
+        sender = self.send("s", "adder")
+        first.heard("tool_started")
+        self.until(lambda: os.path.exists(self.path("first")) and self.lines("first"))
+        first.stop()
+        with open(self.path("go"), "w", encoding="utf-8") as go:
+            go.write("on\n")  # the tool ends, and its worker has an outcome to store
+        self.until(lambda: os.path.exists(self.path("ended")) and self.lines("ended"))
+        second = self.worker(*lease)
+        second.heard("turn_ended")
+        answer = json.loads(sender.communicate(timeout=60)[0])
+        self.assertEqual((answer["work"]["status"], answer["answer"]["outcome"]), ("done", "assistant_message"))
+        before, asked = self.stored(), len(self.server.requests())
+        self.assertEqual(self.sql("SELECT head_revision, lease_fence FROM runtime_session"), [["1", "2"]])
+        first.go_on()
+        first.heard("lost")
+        first.process.send_signal(signal.SIGTERM)
+        self.assertEqual(first.process.wait(timeout=60), 0)
+        self.assertEqual(self.stored(), before)
+        self.assertEqual((asked, len(self.server.requests())), (4, 4))  # three calls of the tool, and the answer
+        effects = [e for e in self.ok("session", "effects", "s")["items"] if e["kind"] == "tool_call"]
+        self.assertEqual([(e["status"], e["taken_over"]) for e in effects],
+                         [("done", True), ("done", False), ("done", False)])
+        self.assertEqual(len(self.lines("begun")), 4)  # the first one again, under its key
+        self.assertEqual(len(set(self.lines("begun"))), 3)
+        self.ok("doctor")
 
     def test_a_worker_killed_in_a_model_call_loses_nothing(self):
         first = self.worker("--agent", "hanger")
@@ -202,6 +260,12 @@ class AgentsOnPostgres(Agents):
         type(self).schemas += 1
         joint = "&" if "?" in self.url else "?"
         self.env["HOLDFAST_DB"] = f"{self.url}{joint}schema=s{self.schemas}"
+
+    def sql(self, query):
+        env = {**os.environ, "PGOPTIONS": f"-c search_path=s{self.schemas}"}
+        out = subprocess.run(["psql", self.url, "-AtF", "\x1f", "-c", query], check=True, text=True, env=env,
+                             stdout=subprocess.PIPE).stdout
+        return [line.split("\x1f") for line in out.splitlines()]
 
 
 class WhatIsRefused(Case):

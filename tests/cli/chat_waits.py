@@ -342,23 +342,13 @@ class Elsewhere(Asking):
         worker = self.slow_turn()
         terminal = self.open("s")
         terminal.until("use slow")
-        self.stop_between_writes(worker)  # it cannot hear of the first
+        worker.stop()  # it cannot hear of the first
         terminal.key("C-c")
         terminal.until("Ctrl-C again leaves at once")
         terminal.key("C-c")
         self.assertEqual(terminal.ended(), 0)
-        worker.process.send_signal(signal.SIGCONT)
+        worker.go_on()
         self.assertIn("cancelled", worker.heard("turn_ended")["message"])
-
-    def stop_between_writes(self, worker):
-        """A worker that was stopped in the middle of a write would keep all others from writing."""
-        while True:
-            worker.process.send_signal(signal.SIGSTOP)
-            probe = self.run_raw("work", "create", "--source", "manual", "--source-id", "probe")
-            if probe.returncode == 0:
-                return
-            self.assertEqual(probe.returncode, 6, probe.stderr)
-            worker.process.send_signal(signal.SIGCONT)
 
     def test_a_question_of_another_workers_turn_is_asked_here(self):
         worker = self.worker()

@@ -5,6 +5,7 @@ import os
 import pty
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -127,6 +128,7 @@ class Worker:
     """`holdfast worker` as a child; its log lines come as they are written."""
 
     def __init__(self, case, *args):
+        self.case = case
         self.lines = queue.Queue()
         self.process = subprocess.Popen([HOLDFAST, "--json", "worker", *args], env=case.env, cwd=case.folder,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -154,6 +156,19 @@ class Worker:
         while not self.lines.empty():
             lines.append(self.lines.get())
         return lines
+
+    def stop(self):
+        """Stops it between its writes: in the middle of one it would keep all others from writing."""
+        while True:
+            self.process.send_signal(signal.SIGSTOP)
+            probe = self.case.run_raw("work", "create", "--source", "manual", "--source-id", "probe")
+            if probe.returncode == 0:
+                return
+            self.case.assertEqual(probe.returncode, 6, probe.stderr)
+            self.go_on()
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
 
     def kill(self):
         self.process.kill()

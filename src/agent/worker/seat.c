@@ -195,7 +195,8 @@ void seat_drive(struct seat *seat)
     if (cancel.status || seat->loaded->sessions[0].cancel_request)
         feed(seat, cancel);
     if (seat->worker->stopping)
-        feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_STOP });
+        feed(seat,
+             (struct hf_drive_event){ .kind = HF_DRIVEN_GIVE_UP }); /* claimed late */
     seat_pump(seat);
 }
 

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include <holdfast/bounds.h>
+
 #include "base/sized.h"
 #include "base/text.h"
 
@@ -411,6 +413,9 @@ static int complete(struct hf_worker_config *config, struct hf_err *err)
     if (config->away_ms < 1 || config->away_ms > config->ttl_ms)
         return hf_fail(err, HF_EINVAL, "away_ms",
                        "a turn stays resident for 1 ms to the term of its lease");
+    if (config->ttl_ms < HF_MAX_TTL_MIN_MS || config->ttl_ms > HF_MAX_TTL_MAX_MS)
+        return hf_fail(err, HF_EINVAL, "ttl_ms", "a lease lasts %lld to %lld ms",
+                       (long long)HF_MAX_TTL_MIN_MS, (long long)HF_MAX_TTL_MAX_MS);
     if (config->renew_ms < 1 || config->ttl_ms < 3 * config->renew_ms)
         return hf_fail(err, HF_EINVAL, "ttl_ms",
                        "a lease lasts at least three renewals: ttl_ms >= 3 * renew_ms");

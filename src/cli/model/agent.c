@@ -188,6 +188,7 @@ static int open_one(struct cli_agents *agents, struct one *one, const char *name
                                       .sources = &one->source,
                                       .source_count = 1,
                                       .pid = (int)getpid(),
+                                      .ttl_ms = request->ttl_ms,
                                       .user = request->user,
                                       .heard = request->heard };
     int rc = 0;

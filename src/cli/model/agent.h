@@ -12,7 +12,8 @@
  *             none for "scripted"
  *   scripted  the model that needs no configuration; no file is read
  *   model     a [model.NAME] instead of the agents' own; NULL: theirs
- *   loop      outlives the agents, as the store of the cli does */
+ *   loop      outlives the agents, as the store of the cli does
+ *   ttl_ms    of the leases of sessions; 0: 30 s */
 struct cli_agents_request {
     const char *const *names;
     size_t count;
@@ -20,6 +21,7 @@ struct cli_agents_request {
     const char *model;
     struct hf_loop *loop;
     struct hf_store *store;
+    hf_ms ttl_ms;
     void *user;
     void (*heard)(void *user, const struct hf_worker_event *event);
 };

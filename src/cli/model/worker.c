@@ -141,6 +141,7 @@ static int serve(struct serving *serving)
     struct cli_agents_request request = { .scripted = cli_given(cli, "scripted"),
                                           .loop = serving->loop,
                                           .store = cli->store,
+                                          .ttl_ms = cli_number(cli, "ttl", 0),
                                           .user = serving,
                                           .heard = on_heard };
     request.names = cli_texts(cli, "agent", &request.count);
