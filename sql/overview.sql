@@ -45,8 +45,11 @@ SELECT t.status, t.age, count(*) AS units
                               WHEN s.created_at > hf_now() - 3600000 THEN 2
                               WHEN s.created_at > hf_now() - 86400000 THEN 3
                               WHEN s.created_at > hf_now() - 604800000 THEN 4 ELSE 5 END AS age
-          FROM {row_from}
-         WHERE w.seq /*lite IN {open_rows}*//*pg = ANY (ARRAY(SELECT o.seq FROM {open_rows} AS o))*/ AND ($1::text IS NULL OR w.tenant = $1)) AS t
+          FROM {open_units} AS w
+          /*lite JOIN work_spec s ON s.seq = w.seq*/
+          /*pg CROSS JOIN LATERAL (SELECT k.created_at FROM work_spec k WHERE k.seq = w.seq
+                                   OFFSET 0) AS s*/
+         WHERE ($1::text IS NULL OR w.tenant = $1)) AS t
  GROUP BY t.status, t.age
 
 -- name: overview_leases

@@ -81,17 +81,35 @@ SELECT f.first - 19999 AS last,
 AND ($4::text IS NULL OR m.parent_id = $4) AND ($5::bigint = 0 OR s.turn_key IS NOT NULL)
 AND s.deleted_at IS NULL
 
+-- fragment: session_bytes
+coalesce(octet_length(s.config), 0) + coalesce(octet_length(m.cause), 0)
++ coalesce(octet_length(m.labels), 0)
+
 -- name: session_list
 -- in: $1 after session_key, $2 tenant or null, $3 agent or null, $4 parent_id or null,
---     $5 1: only with an open turn, $6 limit, $7 the last session_key
+--     $5 1: only with an open turn, $6 limit, $7 the last session_key, $8 bytes of texts
 SELECT {session}, m.request_hash FROM {session_from}
- WHERE s.session_key > $1 AND s.session_key <= $7 AND {session_listed}
+ WHERE /*pg s.session_key = ANY (ARRAY(SELECT b.session_key FROM (
+        SELECT s.session_key, coalesce(sum({session_bytes})
+               OVER (ORDER BY s.session_key
+                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
+          FROM {session_from} WHERE*/
+       s.session_key > $1 AND s.session_key <= $7 AND {session_listed}
+   /*lite AND $8 > 0*/
+   /*pg ORDER BY s.session_key LIMIT $6) AS b WHERE b.bytes_before < $8))*/
  ORDER BY s.session_key LIMIT $6
 
 -- name: session_list_newest
 -- in: as session_list
 SELECT {session}, m.request_hash FROM {session_from}
- WHERE s.session_key < $1 AND s.session_key >= $7 AND {session_listed}
+ WHERE /*pg s.session_key = ANY (ARRAY(SELECT b.session_key FROM (
+        SELECT s.session_key, coalesce(sum({session_bytes})
+               OVER (ORDER BY s.session_key DESC
+                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
+          FROM {session_from} WHERE*/
+       s.session_key < $1 AND s.session_key >= $7 AND {session_listed}
+   /*lite AND $8 > 0*/
+   /*pg ORDER BY s.session_key DESC LIMIT $6) AS b WHERE b.bytes_before < $8))*/
  ORDER BY s.session_key DESC LIMIT $6
 
 -- Sending.

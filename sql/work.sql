@@ -419,27 +419,27 @@ w.crashes, w.crashed_at, w.claim_group, w.settled_token, w.settled_verb, w.wake_
 -- The same rows with what is counted of them: a row is read where its index entry is found, and not
 -- looked up once more by its key.
 -- fragment: open_units
-(SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+(SELECT seq, status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
        waiting_kind, lease_expires_at, lease_ttl_ms
   FROM work_state WHERE status = 'queued' AND gate IS NULL
  UNION ALL
- SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+ SELECT seq, status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
        waiting_kind, lease_expires_at, lease_ttl_ms
   FROM work_state WHERE gate = 'due' OR gate = 'lane' OR gate = 'held'
  UNION ALL
- SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+ SELECT seq, status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
        waiting_kind, lease_expires_at, lease_ttl_ms
   FROM work_state WHERE gate = 'limit' OR gate = 'rate'
  UNION ALL
- SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+ SELECT seq, status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
        waiting_kind, lease_expires_at, lease_ttl_ms
   FROM work_state WHERE owner IS NOT NULL AND status = 'running'
  UNION ALL
- SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+ SELECT seq, status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
        waiting_kind, lease_expires_at, lease_ttl_ms
   FROM work_state WHERE waiting_kind IS NOT NULL
  UNION ALL
- SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+ SELECT seq, status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
        waiting_kind, lease_expires_at, lease_ttl_ms
   FROM work_state WHERE wake_at IS NOT NULL AND status = 'retry_scheduled')
 

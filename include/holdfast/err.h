@@ -32,7 +32,7 @@ enum hf_class {
       "make the named field smaller; `holdfast bounds` lists the bounds", 2, 413)        \
     X(NOTFOUND, -5, "not_found", "not found", TERMINAL, "check the id or name", 3, 404)  \
     X(AMBIGUOUS, -6, "ambiguous_id", "several rows match", TERMINAL,                     \
-      "name more characters of the id", 3, 409)                                          \
+      "use the whole id, or more characters of it", 3, 409)                              \
     X(TRANSITION, -7, "illegal_transition", "this status does not allow that", TERMINAL, \
       "look at the row with `holdfast work show`", 4, 409)                               \
     X(POLICY, -8, "policy_unmet", "the row's policy asks for more", TERMINAL,            \

@@ -573,6 +573,7 @@
     X(attention_finds_a_lease_that_lapses_soon_and_one_that_has_lapsed, 0)               \
     X(attention_sends_a_silent_unit_that_may_run_again_to_a_sweep, 0)                    \
     X(attention_shows_a_question_at_once, 0)                                             \
+    X(attention_leaves_work_of_another_system_alone, 0)                                  \
     X(attention_shows_other_waits_past_half_of_their_time, 0)                            \
     X(attention_shows_what_a_turn_asks_at_once, HF_CONFORM_WAITS)                        \
     X(attention_shows_other_waits_of_turns_past_half_of_their_time, HF_CONFORM_WAITS)    \

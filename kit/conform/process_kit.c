@@ -1,4 +1,5 @@
-/* See conform/process_kit.h. */
+/* Verbs over processes in short form, for the conformance cases. As in kit.h, what they return
+ * lives until the case ends. */
 
 #include "conform/process_kit.h"
 

@@ -1,4 +1,5 @@
-/* See session_kit.h. */
+/* Verbs over sessions in short form, for the conformance cases. What they return lives until the
+ * case ends, and is zeroed after a failure. */
 #include "conform/session_kit.h"
 
 #include <string.h>

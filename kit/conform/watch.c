@@ -155,6 +155,15 @@ test_case(attention_shows_other_waits_past_half_of_their_time)
     EQ(HF_SEVERITY_SOON, nth(found, HF_NEED_WAIT, 0)->severity);
 }
 
+test_case(attention_leaves_work_of_another_system_alone)
+{
+    const char *id = new_id(.disposition = HF_DISPOSITION_EXTERNALLY_OWNED, .ref = "ci");
+    advance(HOUR(24 * 365));
+    IS("waiting_external", id);
+    EQ(0, row(id)->deadline_at);
+    EQ(0, attention()->count);
+}
+
 /* A turn that is put away over one wait; its talk. */
 static struct talk asking_turn(struct hf_conform *t, const char *session_id,
                                struct hf_wait_spec wait)

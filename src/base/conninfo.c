@@ -1,4 +1,5 @@
-/* See conninfo.h. */
+/* Connection strings in the form of libpq, "host=db.example dbname=work", recognised so that they
+ * are not taken for the name of a file. */
 #include "base/conninfo.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* See near.h. */
+/* The nearest known word to one that was mistyped, by the number of edits that make one of the
+ * other (contracts: near.h). */
 #include "base/near.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* See repair.h. */
+/* Text from elsewhere: is it UTF-8 without NUL bytes, and what becomes of it if not (contracts:
+ * repair.h). */
 #include "base/repair.h"
 
 #include <string.h>

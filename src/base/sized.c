@@ -1,4 +1,5 @@
-/* See sized.h. */
+/* Structs that a caller fills and that begin with their size, so that a caller of another version
+ * is understood: checked, and copied to this version's size. */
 #include "base/sized.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* See toml.h. */
+/* A reader of a subset of TOML, for configuration files (docs/configuration.md lists what is left
+ * out). The text becomes tables of pairs in an arena; errors name the line. */
 #include "base/toml.h"
 
 #include <string.h>

@@ -281,8 +281,6 @@ void cli_json_event(struct cli *cli, const struct hf_event *event);
 
 /* Milliseconds as people read them; "-" for 0. */
 const char *cli_duration(hf_ms ms, char out[24]);
-/* The last digits of an id: what people type. */
-const char *cli_short_id(const char *id);
 hf_ms cli_now(void);
 /* By the clock of the store's times, once something was read from it. */
 hf_ms cli_store_now(const struct cli *cli);

@@ -173,7 +173,7 @@ static void work_cells(struct cli_table *table, const void *row)
     put_next(work, now, next, sizeof(next));
     hf_ms since = now > work->created_at ? now - work->created_at : 0;
     const char *cells[WORK_COLUMNS] = {
-        cli_short_id(work->work_id),
+        op_short_id(work->work_id),
         work->status,
         op_what(work, what),
         work->kind,

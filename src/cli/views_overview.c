@@ -61,7 +61,7 @@ static void holder_cells(struct cli_table *table, const void *row)
     char text[5][24];
     const char *cells[] = {
         holder->owner,
-        holder->incarnation ? cli_short_id(holder->incarnation) : "-",
+        holder->incarnation ? op_short_id(holder->incarnation) : "-",
         count_text(holder->running, text[0]),
         count_text(holder->silent, text[1]),
         left_text(holder->least_left_ms, text[2]),
@@ -108,7 +108,7 @@ static void occurrence_cells(struct cli_table *table, const void *row)
     char source[400], age[24];
     (void)snprintf(source, sizeof(source), "%s %s", one->source_type, one->source_key);
     const char *cells[] = {
-        cli_short_id(one->occurrence_id),
+        op_short_id(one->occurrence_id),
         cli_duration(cli_now() - one->created_at, age),
         source,
         one->idempotency_key,

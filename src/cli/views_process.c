@@ -26,13 +26,13 @@ static void process_cells(struct cli_table *table, const void *row)
     char lease[64] = "", first[24] = "", age[24], what[OP_WHAT];
     if (w->lease_expires_at)
         (void)snprintf(lease, sizeof(lease), "%s%s",
-                       w->lease_remaining_ms > 0 ? "" : "lapsed ",
+                       w->lease_remaining_ms > 0 ? "" : "silent for ",
                        op_age(w->lease_remaining_ms, age));
     if (w->first_started_at)
         (void)snprintf(first, sizeof(first), "%s",
                        op_age(cli_store_now(table->cli) - w->first_started_at, age));
     const char *const cells[PROCESS_COLUMNS] = {
-        cli_short_id(w->work_id),
+        op_short_id(w->work_id),
         w->status,
         p->identity_label ? p->identity_label : op_what(w, what),
         w->kind,

@@ -114,6 +114,23 @@ static const char *speaker(const struct hf_message *message)
     return tool ? "tool" : hf_role_name(message->role);
 }
 
+/* What was said: the first text, or the tools that were called. Empty: neither. */
+static void said_text(const struct hf_part *parts, size_t count,
+                      char out[SHOWN_BYTES + 4])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct hf_part *part = &parts[i];
+        if (part->kind == HF_PART_TEXT && part->content.len && !used) {
+            (void)beginning(part->content, out);
+            return;
+        }
+        if (part->kind == HF_PART_TOOL_CALL && used < SHOWN_BYTES)
+            used += (size_t)snprintf(out + used, SHOWN_BYTES + 4 - used, "%s%.20s",
+                                     used ? ", " : "calls ", part->tool);
+    }
+}
+
 static const struct cli_column node_columns[] = {
     { .title = ">#" },  { .title = "TURN", .rank = 2 },   { .title = "STATE", .rank = 1 },
     { .title = "WHO" }, { .title = "WHAT", .least = 24 },
@@ -125,7 +142,9 @@ static void node_cells(struct cli_table *table, const void *row)
     const struct hf_message *message = node->record->message;
     char ordinal[24], what[SHOWN_BYTES + 4] = "";
     (void)snprintf(ordinal, sizeof(ordinal), "%lld", (long long)node->ordinal);
-    if (message && message->part_count)
+    if (message)
+        said_text(message->parts, message->part_count, what);
+    if (message && message->part_count && !what[0])
         (void)beginning(shown_part(message), what);
     const char *cells[] = { node->ordinal < 0 ? NULL : ordinal, node->turn_id,
                             node->provisional ? "provisional" : "committed",
@@ -150,22 +169,6 @@ static struct hf_span member(struct hf_span object, const char *name)
     return (struct hf_span){ 0 };
 }
 
-/* What a model said: its text, or the tools that it called. */
-static void reply_text(const struct hf_llm_response *reply, char out[SHOWN_BYTES + 4])
-{
-    size_t used = 0;
-    for (size_t i = 0; i < reply->part_count; i++) {
-        const struct hf_part *part = &reply->parts[i];
-        if (part->kind == HF_PART_TEXT && part->content.len && !used) {
-            (void)beginning(part->content, out);
-            return;
-        }
-        if (part->kind == HF_PART_TOOL_CALL && used < SHOWN_BYTES)
-            used += (size_t)snprintf(out + used, SHOWN_BYTES + 4 - used, "%s%.20s",
-                                     used ? ", " : "calls ", part->tool);
-    }
-}
-
 static struct hf_span result_text(const struct hf_tool_result *result)
 {
     if (result->failure)
@@ -188,7 +191,7 @@ static void effect_text(const struct hf_session_effect *effect, char out[SHOWN_B
     if (!json.len)
         return;
     if (inner.len && !hf_llm_response_decode(NULL, inner, &owner, &reply, NULL))
-        reply_text(reply, out);
+        said_text(reply->parts, reply->part_count, out);
     else if ((inner = member(json, "error")).len &&
              !hf_llm_error_decode(NULL, inner, &owner, &error, NULL))
         (void)beginning(error->message, out);

@@ -148,14 +148,6 @@ static int version_detail(struct cli *cli, const struct op_row *row)
 
 /* ---- what needs a human --------------------------------------------------------------- */
 
-#define SHORT_ID 8
-
-const char *cli_short_id(const char *id)
-{
-    size_t len = id ? strlen(id) : 0;
-    return len > SHORT_ID ? id + len - SHORT_ID : id;
-}
-
 static void attention_line(struct cli *cli, const struct op_row *row)
 {
     const struct hf_attention_row *finding = row->at;
@@ -166,7 +158,7 @@ static void attention_line(struct cli *cli, const struct op_row *row)
     cli_colour(cli, hf_same(finding->severity, "now") ? CLI_RED : CLI_YELLOW);
     cli_putf(cli, "%-17s", finding->what);
     cli_colour(cli, CLI_PLAIN);
-    cli_put_clean(cli, short_id ? cli_short_id(finding->id) : finding->id);
+    cli_put_clean(cli, short_id ? op_short_id(finding->id) : finding->id);
     if (named) {
         cli_put(cli, "  ");
         cli_put_clean(cli, finding->name);

@@ -42,7 +42,7 @@ static void wait_cells(struct cli_table *table, const void *row)
 {
     const struct hf_wait *wait = row;
     char deadline[HF_INSTANT_TEXT], question[QUESTION_BYTES];
-    const char *cells[] = { cli_short_id(wait->wait_id),
+    const char *cells[] = { op_short_id(wait->wait_id),
                             wait->kind,
                             wait->state,
                             wait->session_id,

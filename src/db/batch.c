@@ -1,4 +1,5 @@
-/* See batch.h. */
+/* The memory of a batch's results, for both drivers: an arena of the batch's own allocator, which
+ * is dropped when the batch runs again. */
 #include "db/batch.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* See group.h. */
+/* Group commit: batches that wait become one transaction. A caller whose batch is queued becomes
+ * the leader if there is room for one; it runs all that is queued, answers the other callers, and
+ * wakes the first that still waits. There is no thread in here (group.h). */
 #include "db/group.h"
 
 #include "base/err.h"

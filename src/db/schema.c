@@ -1,4 +1,6 @@
-/* See schema.h. */
+/* The options of a handle, as both drivers take them: checked, copied, and completed with the
+ * system's memory, clock and randomness. The statements and migrations that a driver gets at open
+ * are described in schema.h. */
 #include "db/schema.h"
 
 #include <holdfast/bounds.h>

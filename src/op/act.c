@@ -1,4 +1,5 @@
-/* An act of a finding as a command of the shell and as JSON. */
+/* An act: the operation, with its inputs, that deals with a finding of `attention`. It is printed
+ * as a command that a shell can run, and as JSON. */
 #include <string.h>
 
 #include "base/text.h"

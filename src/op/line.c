@@ -1,4 +1,6 @@
-/* One call as a line of JSON: {"op":…,"in":{…},"id":…}. */
+/* One call of an operation as a line of JSON: {"op":…,"in":{…},"id":…}. The line is read first, and
+ * its inputs by the operation's table afterwards, so that an error can be answered under the line's
+ * id. */
 #include <string.h>
 
 #include "base/near.h"

@@ -1,7 +1,11 @@
-/* Units by the names that people use for them. */
+/* Units by the names that people use for them: that of `run --name` or `process start --name`, or
+ * that of a schedule. A name means its unit that has not ended, otherwise the newest one. */
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
 
+#include <string.h>
+
+#include "base/buf.h"
 #include "base/text.h"
 #include "op/op.h"
 
@@ -11,21 +15,47 @@ static int keep_id(struct op_call *call, const char *id, const char **ret_id)
     return *ret_id ? 0 : hf_fail_plain(call->err, HF_ENOMEM);
 }
 
+#define SHORT_ID 8
+
+const char *op_short_id(const char *id)
+{
+    size_t len = id ? strlen(id) : 0;
+    return len > SHORT_ID ? id + len - SHORT_ID : id;
+}
+
+#define NAMED 3 /* ids that are listed of one name */
+
+/* Which of them is meant? Their ids as lists show them. */
+static int ambiguous(struct op_call *call, const char *name,
+                     const struct hf_processes *found)
+{
+    struct hf_buf ids;
+    hf_buf_init(&ids, call->arena->alloc, NAMED * (SHORT_ID + 2));
+    for (size_t i = 0; i < hf_processes_count(found); i++) {
+        hf_buf_text(&ids, i ? ", " : "");
+        hf_buf_text(&ids, op_short_id(hf_processes_at(found, i)->work.work_id));
+    }
+    int rc = hf_fail(call->err, HF_EAMBIGUOUS, "id",
+                     "several open units have the name %.60s: use the id of one: %s%s "
+                     "(holdfast process list --name %.60s)",
+                     name, hf_buf_str(&ids), hf_processes_next(found) ? ", ..." : "",
+                     name);
+    hf_buf_fini(&ids);
+    return rc;
+}
+
 /* The one open process of that name. */
 static int find_open(struct op_call *call, const char *name, const char **ret_id)
 {
     struct hf_processes *found = NULL;
-    const struct hf_process_filter filter = { .size = sizeof(filter),
-                                              .identity_label = name,
-                                              .limit = 2 };
+    const struct hf_process_filter filter = {
+        .size = sizeof(filter), .identity_label = name, .brief = true, .limit = NAMED
+    };
     int rc = hf_process_list(call->store, &call->who, &filter, &found, call->err);
     if (rc)
         return rc;
     if (hf_processes_count(found) > 1)
-        rc = hf_fail(call->err, HF_EAMBIGUOUS, "id",
-                     "several open units have the name %.80s: use the id of one "
-                     "(holdfast process list --name %.80s)",
-                     name, name);
+        rc = ambiguous(call, name, found);
     else if (hf_processes_count(found) == 1)
         rc = keep_id(call, hf_processes_at(found, 0)->work.work_id, ret_id);
     hf_processes_free(found);

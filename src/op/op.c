@@ -1,4 +1,8 @@
-/* Finding an operation, performing it, and what operations say in one way. */
+/* Operations: finding one by its name, reading its inputs, performing it, and telling its answer.
+ *
+ * An operation is a row of the tables in rows_*.c (struct op): inputs, answer, errors, and the
+ * function that runs it. A call (struct op_call) is one use of it. The answer goes to a sink: rows,
+ * facts (members of the JSON envelope) and sentences for people. */
 #include "op/op.h"
 
 #include <stdarg.h>

@@ -238,6 +238,8 @@ const char *op_age(hf_ms ms, char out[24]);
 #define OP_WHAT 192
 #define OP_QUESTION_KIND "question"
 const char *op_what(const struct hf_work *work, char out[OP_WHAT]);
+/* The last digits of an id: what people type. */
+const char *op_short_id(const char *id);
 /* The command in a payload of kind "run" as one line. False: there is none. */
 bool op_command_text(const char *payload, char out[OP_WHAT]);
 

@@ -1,4 +1,6 @@
-/* What the operations on processes do. What is done to one is done to its unit. */
+/* What the operations on processes do. A process is a unit of work with facts of its own; what is
+ * done to a process (cancel, complete, an event) is done to its unit. A drain ends what an owner
+ * has started. */
 #include "op/process.h"
 
 #include <holdfast/process.h>

@@ -1,4 +1,5 @@
-/* The rows of `effect`. */
+/* The operations on `effect` as rows of the table (struct op): their names, inputs, answers,
+ * errors, help and examples, and the functions that run them. */
 #include "op/effect.h"
 #include "op/rows.h"
 #include "op/shapes/effect.h"

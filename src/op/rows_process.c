@@ -1,4 +1,5 @@
-/* The rows of `process`. */
+/* The operations on `process` as rows of the table (struct op): their names, inputs, answers,
+ * errors, help and examples, and the functions that run them. */
 #include "op/process.h"
 
 #include "op/rows.h"

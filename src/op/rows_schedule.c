@@ -1,4 +1,5 @@
-/* The rows of `schedule`. */
+/* The operations on `schedule` as rows of the table (struct op): their names, inputs, answers,
+ * errors, help and examples, and the functions that run them. */
 #include "op/rows.h"
 #include "op/schedule.h"
 #include "op/shapes/ledger.h"

@@ -1,4 +1,5 @@
-/* The rows of `session`. */
+/* The operations on `session` as rows of the table (struct op): their names, inputs, answers,
+ * errors, help and examples, and the functions that run them. */
 #include "op/rows.h"
 #include "op/session.h"
 #include "op/shapes/ledger.h"

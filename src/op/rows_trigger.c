@@ -1,4 +1,5 @@
-/* The rows of `trigger`. */
+/* The operations on `trigger` as rows of the table (struct op): their names, inputs, answers,
+ * errors, help and examples, and the functions that run them. */
 #include "op/overview.h"
 #include "op/rows.h"
 #include "op/shapes/ledger.h"

@@ -1,4 +1,5 @@
-/* The rows of `wait`. */
+/* The operations on `wait` as rows of the table (struct op): their names, inputs, answers, errors,
+ * help and examples, and the functions that run them. */
 #include "op/rows.h"
 #include "op/shapes/wait.h"
 #include "op/wait.h"

@@ -1,4 +1,6 @@
-/* What the operations on limits, policies and the store as a whole do. */
+/* What the operations on limits, policies and the store as a whole do: its log, its facts, and the
+ * doctor, which examines it. The library reports rows one by one, and each goes to the sink of the
+ * call. */
 #include "op/store.h"
 
 #include <holdfast/version.h>

@@ -1,4 +1,6 @@
-/* What the operations on waits do. */
+/* What the operations on waits do: list and show them, answer them (resolve, approve, deny), revoke
+ * them, and make their keys; and the cancel of a turn. A wait is one thing that a turn of a session
+ * waits for. */
 #include "op/wait.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* All that an operator looks at, in one answer. */
+/* All that an operator looks at, in one answer: what `top` shows and the operation `overview`
+ * returns. Units by state, schedules, sessions, queues and holders are read at once, a bounded
+ * number of each. */
 #include "op/shapes/ledger.h"
 #include "op/shapes/session.h"
 #include "op/store.h"

@@ -1,4 +1,5 @@
-/* See holdfast/child.h. */
+/* Child processes: started without the rest of the caller's descriptors, awaited by a pidfd,
+ * signalled, and ended with their process group (contracts: holdfast/child.h). */
 #include <holdfast/child.h>
 
 #include <dirent.h>

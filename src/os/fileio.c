@@ -1,4 +1,5 @@
-/* See fileio.h. */
+/* What files that must survive a crash have in common: writing all bytes, syncing a folder, and
+ * whether an open file is still the one under its path. */
 #include "os/fileio.h"
 
 #include <errno.h>

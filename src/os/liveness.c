@@ -1,4 +1,6 @@
-/* See liveness.h. */
+/* Describing a process and proving its death: rule 5 (liveness.h says what proves a death). A
+ * holder is the process that has a lease, as JSON: boot, namespaces, pid and start time, and the
+ * lock file of its commands, if it has one. */
 #include "os/liveness.h"
 
 #include <errno.h>

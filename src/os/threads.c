@@ -1,4 +1,5 @@
-/* See threads.h. */
+/* Threads that work for an owner: started, woken, asleep, stopped and joined. They share a lock
+ * with their owner, which also guards the work that waits (threads.h). */
 #include "os/threads.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* See tree.h. */
+/* The processes of a unit's work on this machine, a tree: all that hold the lock of one lock file
+ * (tree.h). Here a lock file is made, looked at and removed, and the processes of a tree are found
+ * and signalled. */
 #include "os/tree.h"
 
 #include <dirent.h>

@@ -178,7 +178,9 @@ static void an_approval_that_cannot_work_is_named_with_its_key(void **state)
         refuse(text, "[tool.today]: approve is \"never\", \"always\", or a rule such as");
     }
     refuse("[tool.write_file]\napprove = 'maybe'\n", "[tool.write_file]: approve is ");
-    refuse(PAY "approve = true\n", "approve must be a string");
+    refuse(PAY "approve = true\n",
+           "approve must be a string: calls that need an approval: never, always, or a "
+           "rule");
     refuse(PAY "approve_by = 'anna'\n", "need the key approve");
     refuse(PAY "approve = 'always'\napprove_otherwise = 'next'\n",
            "approve_otherwise is deny, approve, result or fail_turn, and not next");

@@ -74,6 +74,7 @@ class Configured(Case):
     def test_a_rule_asks_for_the_calls_that_fit_and_no_others(self):
         self.turn('use pay {"amount":99}')
         self.assertEqual(self.paid(), ['{"amount":99}'])
+        self.assertRegex(self.cli("session", "log", "s").out, r"assistant +calls pay\n")
         self.turn('use pay {"amount":100}')
         self.assertEqual(self.paid(), ['{"amount":99}'])
         wait, = self.ok("wait", "list")["items"]

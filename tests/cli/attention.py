@@ -5,7 +5,6 @@ was printed, and gone."""
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -182,15 +181,6 @@ class Attention(Case):
         self.assertEqual(item["facts"]["then"], "overdue")
         self.paste(item)
         self.assertEqual(self.status(unit), "running")
-
-    def test_work_of_another_system_is_closed_by_the_authority_that_looks(self):
-        unit = self.create("out", "--disposition", "externally_owned")["work_id"]
-        with sqlite3.connect(self.db) as db:
-            db.execute("UPDATE work_state SET deadline_at = updated_at + 1")
-        item = self.wait_for("wait")
-        self.paste(item)
-        self.assertEqual(self.status(unit), "done")
-        self.assertEqual(self.kinds(), [])
 
     def test_an_overdue_wait_of_work_that_is_bound_is_ended_in_the_name_of_its_owner(self):
         unit = self.waits("external", "ci", "--timeout", "100ms", create=("--disposition", "owner_bound"))

@@ -40,9 +40,12 @@ class Names(Case):
         self.assertEqual([item["work_id"] for item in listed], [work["work_id"]])
 
     def test_two_open_units_of_a_name_are_told_apart_by_id(self):
-        for _ in range(2):
-            self.ok("process", "start", "--disposition", "rerunnable", "--name", "twin")
-        self.assertIn("use the id of one", self.refused(3, "ambiguous_id", "work", "show", "twin"))
+        ends = [self.ok("process", "start", "--disposition", "rerunnable", "--name", "twin")["work"]["work_id"][-8:]
+                for _ in range(2)]
+        for end in ends:
+            self.assertRegex(self.cli("process", "list").out, rf"{end} +queued +twin")
+        self.assertIn("use the id of one: " + ", ".join(ends) + " (",
+                      self.refused(3, "ambiguous_id", "work", "show", "twin"))
 
     def test_a_name_that_is_no_ones_is_not_found(self):
         self.cli("migrate")

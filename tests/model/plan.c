@@ -666,41 +666,88 @@ static void do_reopen(struct pair *pair, struct dice *dice)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static void do_list(struct pair *pair, struct dice *dice)
+/* A text for `find`: of both sides, or the id of a unit or a part of it, which is of one side. */
+static const char *draw_find(struct pair *pair, struct dice *dice,
+                             const char *ret_texts[SIDES])
+{
+    static const char *const words[] = { "ref-", "ef-2", "ref-1",  "s-1",
+                                         "s-12", "-102", "no such" };
+    const struct pair_unit *unit = some_unit(pair, dice);
+    const char *word = PICK(dice, words);
+    unsigned way = roll(dice, 4);
+    for (int side = 0; side < SIDES; side++) {
+        const char *id = unit->id[side];
+        char part[9];
+        (void)snprintf(part, sizeof(part), "%.8s", way == 1 ? id + strlen(id) - 8 : id);
+        ret_texts[side] = way == 0 ? word : way == 3 ? id : pair_text(pair, part);
+    }
+    return way == 0 ? word : unit->id[MODEL];
+}
+
+static void draw_list(struct dice *dice, struct hf_filter *filter)
 {
     static const enum hf_status wanted[] = { HF_STATUS_QUEUED, HF_STATUS_DONE,
                                              HF_STATUS_FAILED, HF_STATUS_RUNNING };
-    struct hf_caller who = caller(dice);
-    struct hf_filter filter = { .size = sizeof(filter), .limit = 1 + roll(dice, 20) };
+    static const char *const gates[] = { "due", "lane", "held", "limit", "rate" };
+    *filter = (struct hf_filter){ .size = sizeof(*filter), .limit = 1 + roll(dice, 20) };
     if (one_in(dice, 3)) {
-        filter.statuses = &wanted[roll(dice, 3)];
-        filter.status_count = 1 + roll(dice, 2);
+        filter->statuses = &wanted[roll(dice, 3)];
+        filter->status_count = 1 + roll(dice, 2);
     }
-    filter.owner = one_in(dice, 4) ? PICK(dice, owners) : NULL;
-    filter.queue = one_in(dice, 4) ? "fast" : NULL;
-    filter.kind = one_in(dice, 4) ? PICK(dice, kinds) : NULL;
-    filter.ref = one_in(dice, 6) ? PICK(dice, refs) : NULL;
-    filter.silent = one_in(dice, 6);
-    filter.older_than_ms = one_in(dice, 4) ? PICK(dice, spans) : 0;
-    filter.newest = one_in(dice, 3);
-    filter.brief = one_in(dice, 4);
-    filter.since_ms = one_in(dice, 6) ? PICK(dice, spans) : 0;
-    filter.finished = one_in(dice, 3);
-    filter.lane_key = one_in(dice, 8) ? "lane-1" : NULL;
-    filter.error_class = one_in(dice, 8) ? PICK(dice, classes) : NULL;
-    filter.disposition = one_in(dice, 8) ? HF_DISPOSITION_RERUNNABLE
-                                         : HF_DISPOSITION_NONE;
-    pair_say(pair, "list limit=%zu statuses=%zu silent=%d newest=%d", filter.limit,
-             filter.status_count, filter.silent, filter.newest);
-    int codes[SIDES];
-    struct hf_answer *answers[SIDES];
-    for (int side = 0; side < SIDES; side++)
-        codes[side] = hf_work_list(pair->store[side], &who, &filter, &answers[side],
-                                   NULL);
-    if (codes[MODEL] == 0 && codes[OTHER] == 0 &&
-        !hf_answer_next(answers[MODEL]) != !hf_answer_next(answers[OTHER]))
-        pair_differ(pair, "only one of them has a next page");
-    pair_answers(pair, codes, answers, 0);
+    filter->owner = one_in(dice, 4) ? PICK(dice, owners) : NULL;
+    filter->queue = one_in(dice, 4) ? "fast" : NULL;
+    filter->kind = one_in(dice, 4) ? PICK(dice, kinds) : NULL;
+    filter->ref = one_in(dice, 6) ? PICK(dice, refs) : NULL;
+    filter->silent = one_in(dice, 6);
+    filter->older_than_ms = one_in(dice, 4) ? PICK(dice, spans) : 0;
+    filter->newest = one_in(dice, 3);
+    filter->brief = one_in(dice, 4);
+    filter->since_ms = one_in(dice, 6) ? PICK(dice, spans) : 0;
+    filter->finished = one_in(dice, 3);
+    filter->lane_key = one_in(dice, 8) ? "lane-1" : NULL;
+    filter->error_class = one_in(dice, 8) ? PICK(dice, classes) : NULL;
+    filter->disposition = one_in(dice, 8) ? HF_DISPOSITION_RERUNNABLE
+                                          : HF_DISPOSITION_NONE;
+    filter->gate = one_in(dice, 10) ? PICK(dice, gates) : NULL;
+    filter->source_run_id = one_in(dice, 10) ? "run-1" : NULL;
+    filter->source_id = one_in(dice, 20) ? "s-1" : NULL;
+    filter->correlation_id = one_in(dice, 12) ? "trace" : NULL;
+    filter->session_id = one_in(dice, 20) ? "c1" : NULL;
+    filter->from = one_in(dice, 12) ? 1800000000000 + PICK(dice, spans) : 0;
+    filter->before = one_in(dice, 12) ? 1800000000000 + 2 * PICK(dice, spans) : 0;
+}
+
+/* Up to three pages. */
+static void do_list(struct pair *pair, struct dice *dice)
+{
+    struct hf_caller who = caller(dice);
+    struct hf_filter filters[SIDES];
+    const char *finds[SIDES] = { NULL, NULL }, *find = NULL;
+    bool more = true;
+    draw_list(dice, &filters[MODEL]);
+    if (one_in(dice, 3))
+        find = draw_find(pair, dice, finds);
+    pair_say(pair, "list limit=%zu statuses=%zu silent=%d newest=%d find=%s",
+             filters[MODEL].limit, filters[MODEL].status_count, filters[MODEL].silent,
+             filters[MODEL].newest, find ? find : "-");
+    filters[OTHER] = filters[MODEL];
+    for (int page = 0; page < 3 && more && !pair->complaint[0]; page++) {
+        int codes[SIDES];
+        struct hf_answer *answers[SIDES];
+        const char *next[SIDES] = { NULL, NULL };
+        for (int side = 0; side < SIDES; side++) {
+            filters[side].find = finds[side];
+            codes[side] = hf_work_list(pair->store[side], &who, &filters[side],
+                                       &answers[side], NULL);
+            if (codes[side] == 0 && hf_answer_next(answers[side]))
+                next[side] = pair_text(pair, hf_answer_next(answers[side]));
+            filters[side].after = next[side];
+        }
+        if (!next[MODEL] != !next[OTHER])
+            pair_differ(pair, "only one of them has a next page");
+        more = next[MODEL] != NULL;
+        pair_answers(pair, codes, answers, 0);
+    }
 }
 
 /* What a reader of the feed gets from its cursor on: sums do not depend on the order of

@@ -636,6 +636,49 @@ static void do_release(struct pair *pair, struct dice *dice, size_t at)
     reach(pair, back ? PAIR_HANDED_BACK : PAIR_RELEASED, codes[MODEL] == 0);
 }
 
+/* ---- lists -------------------------------------------------------------------------- */
+
+/* Up to three pages; the sessions of both have the same ids. */
+static void list_sessions(struct pair *pair, struct dice *dice)
+{
+    struct hf_session_filter filters[SIDES];
+    bool more = true;
+    filters[MODEL] = (struct hf_session_filter){ .size = sizeof(filters[MODEL]),
+                                                 .agent = one_in(dice, 4) ? ids[0] : NULL,
+                                                 .parent_id = one_in(dice, 8) ? ids[0]
+                                                                              : NULL,
+                                                 .open = one_in(dice, 3),
+                                                 .newest = one_in(dice, 2),
+                                                 .limit = 1 + roll(dice, 3) };
+    filters[OTHER] = filters[MODEL];
+    pair_say(pair, "session list limit=%zu open=%d newest=%d", filters[MODEL].limit,
+             filters[MODEL].open, filters[MODEL].newest);
+    for (int page = 0; page < 3 && more && !pair->complaint[0]; page++) {
+        struct hf_session_answer *found[SIDES] = { NULL, NULL };
+        int codes[SIDES];
+        for (int side = 0; side < SIDES; side++)
+            codes[side] = hf_session_list(pair->store[side], NULL, &filters[side],
+                                          &found[side], NULL);
+        pair_codes(pair, "session list", codes[MODEL], codes[OTHER]);
+        more = false;
+        if (codes[MODEL] == 0 && codes[OTHER] == 0) {
+            same_number(pair, "sessions of a page", (int64_t)found[MODEL]->session_count,
+                        (int64_t)found[OTHER]->session_count);
+            for (size_t i = 0; i < found[MODEL]->session_count && !pair->complaint[0];
+                 i++)
+                compare_session(pair, &found[MODEL]->sessions[i],
+                                &found[OTHER]->sessions[i]);
+            if (!found[MODEL]->next != !found[OTHER]->next)
+                pair_differ(pair, "session list: only one of them has a next page");
+            more = found[MODEL]->next != NULL && found[OTHER]->next != NULL;
+            for (int side = 0; side < SIDES && more; side++)
+                filters[side].after = pair_text(pair, found[side]->next);
+        }
+        for (int side = 0; side < SIDES; side++)
+            hf_session_answer_free(found[side]);
+    }
+}
+
 /* ---- all of them ----------------------------------------------------------------- */
 
 void pair_session(struct pair *pair, struct dice *dice)
@@ -654,4 +697,6 @@ void pair_session(struct pair *pair, struct dice *dice)
     else
         PICK(dice, acts)(pair, dice, at);
     compare_all(pair);
+    if (one_in(dice, 8))
+        list_sessions(pair, dice);
 }

@@ -165,6 +165,8 @@ static enum claimed with_turn(struct m_call *call, struct m_session *s,
         m_waits_due(call, s);
         start(call, row, s);
     } else if (ended) {
+        if (!taken->live && !taken->was.nonce) /* the last execution ended in order */
+            row->crashes = row->crashed_at = 0;
         turn->claimed_step = turn->step;
         return CLAIMED;
     } else if (!take_over(call, s, turn, row, taken)) {

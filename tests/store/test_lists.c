@@ -39,7 +39,7 @@ struct reading {
     enum hf_sql_id statement;
     bool
         bounded; /* it reads rows that ended, or another table for each row, up to a bound */
-    struct argument args[10];
+    struct argument args[12];
 };
 
 #define PAGE_ARGS(after, until)                                                          \
@@ -243,9 +243,8 @@ static void pg_rows(PGconn *db, int from, int count, bool done)
     pg_execute(db, rows_text(sql, sizeof(sql), done, series));
 }
 
-/* The plan of a statement as a caller's is made, whatever its arguments are; its text is freed by
- * the caller. */
-static PGresult *pg_plan(PGconn *db, const struct reading *reading)
+/* The rows of a prepared statement, or with `explain` its plan; the caller frees them. */
+static PGresult *pg_run(PGconn *db, const struct reading *reading, const char *explain)
 {
     const struct hf_pg_text *one = &hf_sql_pg[reading->statement];
     char *text = malloc(strlen(one->text) + 400), execute_text[2000] = "";
@@ -253,10 +252,8 @@ static PGresult *pg_plan(PGconn *db, const struct reading *reading)
     (void)snprintf(text, strlen(one->text) + 400, "PREPARE p AS %s", one->text);
     pg_execute(db, text);
     free(text);
-    size_t len = (size_t)snprintf(execute_text, sizeof(execute_text),
-                                  "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, SUMMARY OFF) "
-                                  "EXECUTE p%s",
-                                  one->params ? "(" : "");
+    size_t len = (size_t)snprintf(execute_text, sizeof(execute_text), "%sEXECUTE p%s",
+                                  explain, one->params ? "(" : "");
     for (int place = 1; place <= one->params; place++) {
         const struct argument *a = argument_at(reading, place);
         char cell[64] = "NULL";
@@ -267,18 +264,19 @@ static PGresult *pg_plan(PGconn *db, const struct reading *reading)
         len += (size_t)snprintf(execute_text + len, sizeof(execute_text) - len, "%s%s",
                                 cell, place < one->params ? ", " : ")");
     }
-    PGresult *plan = PQexec(db, execute_text);
-    if (PQresultStatus(plan) != PGRES_TUPLES_OK)
+    PGresult *rows = PQexec(db, execute_text);
+    if (PQresultStatus(rows) != PGRES_TUPLES_OK)
         fail_msg("%s: %s", execute_text, PQerrorMessage(db));
     pg_execute(db, "DEALLOCATE p");
-    return plan;
+    return rows;
 }
 
 /* Buffers of the topmost node; a sequential scan of a unit's table fails the test where there are
  * many rows. */
 static int64_t pg_buffers(PGconn *db, const struct reading *reading, bool pinned)
 {
-    PGresult *plan = pg_plan(db, reading);
+    PGresult *plan = pg_run(db, reading,
+                            "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, SUMMARY OFF) ");
     int64_t buffers = -1;
     bool scans = false;
     for (int i = 0; i < PQntuples(plan); i++) {
@@ -386,6 +384,131 @@ static void a_brief_page_needs_little_memory(void **state)
     print_message("a page of large rows: %lld KiB\n", (long long)(most - before) >> 10);
     assert_true(most - before < 3 * BYTES);
     hf_store_close(store);
+}
+
+/* ---- bytes ------------------------------------------------------------------------------- */
+
+/* Sessions, schedules and subscriptions with a text of 64 KiB each: 64 of them are 4 MiB. */
+static void create_large(struct hf_store *store)
+{
+    enum { BYTES_OF_TEXT = 64 << 10, ROWS = 70 };
+    static char text[BYTES_OF_TEXT + 1];
+    memset(text, 'x', BYTES_OF_TEXT);
+    memcpy(text, "{\"a\":\"", 6);
+    memcpy(text + BYTES_OF_TEXT - 2, "\"}", 2);
+    for (int i = 0; i < ROWS; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof(name), "large-%d", i);
+        const struct hf_session_spec session = {
+            .size = sizeof(session), .session_id = name, .agent = "a", .config = text
+        };
+        const struct hf_schedule_spec schedule = { .size = sizeof(schedule),
+                                                   .name = name,
+                                                   .every_ms = 3600000,
+                                                   .priority = -1,
+                                                   .payload = text };
+        const struct hf_subscription_spec subscription = { .size = sizeof(subscription),
+                                                           .key = name,
+                                                           .source_type = "t",
+                                                           .source_key = "k",
+                                                           .priority = -1,
+                                                           .payload_template = text };
+        struct hf_session_answer *created = NULL;
+        struct hf_schedules *added = NULL;
+        struct hf_subscriptions *subscribed = NULL;
+        assert_int_equal(hf_session_create(store, NULL, &session, &created, NULL), 0);
+        assert_int_equal(hf_schedule_add(store, NULL, &schedule, &added, NULL), 0);
+        assert_int_equal(
+            hf_trigger_subscribe(store, NULL, &subscription, &subscribed, NULL), 0);
+        hf_session_answer_free(created);
+        hf_schedules_free(added);
+        hf_subscriptions_free(subscribed);
+    }
+}
+
+static const struct reading large_pages[] = {
+    { "sessions",
+      HF_SQL_SESSION_LIST,
+      false,
+      { { 1, 0, "0" },
+        { 5, 0, "0" },
+        { 6, 100, NULL },
+        { 7, NEWEST, NULL },
+        { 8, BYTES, NULL } } },
+    { "sessions, newest",
+      HF_SQL_SESSION_LIST_NEWEST,
+      false,
+      { { 1, NEWEST, NULL },
+        { 5, 0, "0" },
+        { 6, 100, NULL },
+        { 7, 0, "0" },
+        { 8, BYTES, NULL } } },
+    { "schedules",
+      HF_SQL_SCHEDULE_LIST,
+      false,
+      { { 1, 0, "" },
+        { 2, 0, "" },
+        { 3, 0, "" },
+        { 4, 0, "z" },
+        { 5, 0, "" },
+        { 8, 100, NULL },
+        { 9, BYTES, NULL } } },
+    { "schedules, newest",
+      HF_SQL_SCHEDULE_LIST_NEWEST,
+      false,
+      { { 1, 0, "" },
+        { 2, 0, "" },
+        { 3, 0, "" },
+        { 4, 0, "" },
+        { 5, 0, "" },
+        { 8, 100, NULL },
+        { 9, BYTES, NULL },
+        { 10, NEWEST, NULL },
+        { 11, 0, "0" } } },
+    { "subscriptions",
+      HF_SQL_SUBSCRIPTION_LIST,
+      false,
+      { { 1, 0, "" },
+        { 2, 0, "" },
+        { 3, 0, "" },
+        { 4, 0, "" },
+        { 5, 0, "z" },
+        { 6, 0, "z" },
+        { 7, 0, "" },
+        { 12, 100, NULL },
+        { 13, BYTES, NULL } } },
+    { "subscriptions, newest",
+      HF_SQL_SUBSCRIPTION_LIST_NEWEST,
+      false,
+      { { 1, 0, "" },
+        { 2, 0, "" },
+        { 3, 0, "" },
+        { 4, 0, "" },
+        { 5, 0, "" },
+        { 6, 0, "" },
+        { 7, 0, "" },
+        { 12, 100, NULL },
+        { 13, BYTES, NULL },
+        { 14, NEWEST, NULL },
+        { 15, 0, "0" } } },
+};
+
+/* SQLite's driver stops at a row; a server sends what the statement returns. */
+static void a_server_sends_no_more_than_the_bytes_of_a_page(void **state)
+{
+    (void)state;
+    struct hf_store *store = pg_server_store(&server, "large");
+    create_large(store);
+    hf_store_close(store);
+    PGconn *db = PQconnectdb(server.url);
+    pg_execute(db, "SET search_path = large");
+    for (size_t i = 0; i < sizeof(large_pages) / sizeof(large_pages[0]); i++) {
+        PGresult *rows = pg_run(db, &large_pages[i], "");
+        if (PQntuples(rows) != 64)
+            fail_msg("%s: %d rows of 64 KiB", large_pages[i].label, PQntuples(rows));
+        PQclear(rows);
+    }
+    PQfinish(db);
 }
 
 /* ---- lists by name ----------------------------------------------------------------------- */
@@ -510,6 +633,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_brief_page_needs_little_memory),
         cmocka_unit_test(pages_on_sqlite_do_not_grow_with_rows_that_ended),
         cmocka_unit_test(pages_on_postgres_do_not_grow_with_rows_that_ended),
+        cmocka_unit_test(a_server_sends_no_more_than_the_bytes_of_a_page),
         cmocka_unit_test(a_page_by_name_looks_at_20000_rows_on_sqlite),
         cmocka_unit_test(a_page_by_name_looks_at_20000_rows_on_postgres),
     };

@@ -22,11 +22,12 @@ int config_fail_word(const struct config_reading *reading, int line, const char 
     return config_fail(reading, line, said.message);
 }
 
-static int fail_type(const struct config_reading *reading, int line, const char *key,
-                     enum hf_toml_type type)
+static int fail_type(const struct config_reading *reading, int line,
+                     const struct hf_config_key *key, enum hf_toml_type type)
 {
     struct hf_err said = { 0 };
-    (void)hf_fail(&said, HF_EINVAL, NULL, "%s must be %s", key, hf_toml_type_name(type));
+    (void)hf_fail(&said, HF_EINVAL, NULL, "%s must be %s: %s", key->name,
+                  hf_toml_type_name(type), key->what);
     return config_fail(reading, line, said.message);
 }
 
@@ -113,7 +114,7 @@ static int read_value(const struct config_reading *reading,
         return 0;
     }
     if (value->type != types[field])
-        return fail_type(reading, value->line, name, types[field]);
+        return fail_type(reading, value->line, key, types[field]);
     switch (field) {
     case TEXT: *(const char **)place = value->text; break;
     case COUNT: *(int64_t *)place = value->integer; break;

@@ -1,5 +1,6 @@
-/* What identifies an effect: a view of it as canonical JSON. Members are written in the order
- * of their names, so that no text has to be sorted. */
+/* Envelopes: what identifies an effect, as canonical JSON. The journal keeps the envelope of an
+ * intent; a worker that takes the turn over compares it with that of the effect which the machine
+ * asks for. Members are written in the order of their names, so that no text has to be sorted. */
 #include "agent/drive/drive.h"
 
 #include "base/err.h"

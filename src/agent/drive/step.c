@@ -1,4 +1,10 @@
-/* Steps: what one transaction holds, and the history that the machine is lent. */
+/* Steps: what one transaction holds, the commit, and the history that the machine is lent.
+ *
+ * What a turn came to since the last step is pending: intents (begun), outcomes (settled), blobs
+ * and records. drive_flush makes the pending part the step that is being stored, and the other of
+ * the two becomes the one that is filled. The machine reads its history as one base: the records
+ * that the worker lent, and behind them those that the drive holds, which the turn itself has
+ * added. */
 #include "agent/drive/drive.h"
 
 #include <string.h>

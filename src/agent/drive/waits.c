@@ -1,5 +1,9 @@
-/* What a turn waits for: approvals, calls that are completed from outside, the truth about a call,
- * and times that are far away. */
+/* What a turn waits for: approvals, calls that are completed from outside (deferred), the truth
+ * about a call of which it is not known whether it happened, and times that are far away.
+ *
+ * A call that waits has a wait with a name made of its effect's key. The waits of the turn were
+ * loaded with it; the outcome of one that is closed decides its call (apply_*). A turn that only
+ * waits, and for long, goes away: its step ends the lease too. */
 #include "agent/drive/drive.h"
 
 #include <string.h>

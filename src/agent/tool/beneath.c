@@ -1,4 +1,5 @@
-/* See beneath.h. */
+/* Opening files below a folder, without a way out of it: paths with ".." and links that lead out
+ * are refused, also while another process moves folders (contracts: beneath.h). */
 #include "agent/tool/beneath.h"
 
 #include <errno.h>

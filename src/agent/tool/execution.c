@@ -1,4 +1,7 @@
-/* See execution.h. */
+/* One execution of a command for a tool call, under the lock of the call (execution.h). It is a
+ * machine that is stepped: it first ends what is left of an earlier execution (clearing), then
+ * starts the command, reads its output, and ends what it left behind. It is over when no process
+ * of the call is left. */
 #include "agent/tool/execution.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* See reply.h. */
+/* A model's reply while it is put together: a codec adds texts and calls to parts, the events of
+ * the provider seam go to a sink as they come, and at the end the parts are the response
+ * (reply.h). */
 #include "agent/wire/reply.h"
 
 #include <string.h>

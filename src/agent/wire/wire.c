@@ -1,4 +1,6 @@
-/* See wire.h. */
+/* One attempt of a model call without I/O: what a transport heard comes in, and events of the
+ * provider seam go out. It decides between a stream and a body, and between a response and an
+ * error (wire.h). */
 #include "agent/wire/wire.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
-/* One session that is held: the adapter between its drive and the world. */
+/* A seat: one session that a worker holds, with the drive of its turn. This file is the adapter
+ * between the drive and the world: it takes the drive's actions (seat_pump), starts what they ask
+ * for, and feeds what came of it as events. Store calls run on a thread, one per seat at a time;
+ * the rest runs on the loop's thread. An effect is performed only while the lease is certainly
+ * held. */
 #include "agent/worker/worker.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
-/* The store calls of a worker. They block, and run on its threads; each seat has at most one
- * out, so that the thread and the loop never use a seat at the same time. */
+/* The store calls of a worker: claiming a session and loading its history, storing a step,
+ * committing, handing back, renewing all leases. They block, and run on the worker's threads
+ * (threads.c); each seat has at most one out, so that the thread and the loop never use a seat at
+ * the same time. */
 #include "agent/worker/worker.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Threads for store calls. */
+/* The threads on which a worker's store calls run. A job goes to a list, a thread runs it, and its
+ * `done` is called on the loop's thread, by a message to the loop. Blocking tools have threads of
+ * their own, so that they never keep a lease from being renewed. */
 #include "agent/worker/threads.h"
 
 #include <pthread.h>

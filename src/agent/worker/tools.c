@@ -1,4 +1,7 @@
-/* Performing: model calls, tool calls, and asking the sources of tools. */
+/* Performing what drives ask for: model calls, tool calls, and asking the sources of tools which
+ * tools there are. The answers are fed to the drive of the seat. A set of tools that has changed
+ * becomes a new surface (the prompt and the tools that the model is shown), which lives as long as
+ * the worker. */
 #include "agent/worker/worker.h"
 
 #include <string.h>

@@ -1,4 +1,11 @@
-/* A worker: claims, renews, stops. */
+/* A worker holds sessions of its agents and drives their turns, on one event loop.
+ *
+ * It claims a session while it may hold one more, and makes a seat of it (seat.c). A heartbeat
+ * renews the leases of all seats together; a lease that could not be renewed in its term counts as
+ * lost. A renewal also tells which turns are to be cancelled, so it is made early when the bell of
+ * the sessions was rung. Stopping begins nothing new, and after a grace hands back what is left. A
+ * seat that has ended is released when the outermost call into the worker ends (worker_enter,
+ * worker_leave). */
 #include "agent/worker/worker.h"
 
 #include <string.h>
@@ -44,6 +51,7 @@ static void tell_fault(struct hf_worker *worker, const struct seat *seat, int co
 
 /* ---- the end ----------------------------------------------------------------------- */
 
+/* Tells the host, once, that a stopping worker holds nothing and has no call out. */
 static void maybe_stopped(struct hf_worker *worker)
 {
     if (!worker->stopping || worker->stop_said || worker->seat_count > 0 ||
@@ -96,6 +104,7 @@ static void feed_all(struct hf_worker *worker, enum hf_drive_event_kind kind)
         seat_feed(seat, (struct hf_drive_event){ .kind = kind });
 }
 
+/* The grace of a stop is over: what still runs is given up, and handed back. */
 static void on_grace(void *user)
 {
     worker_enter(user);
@@ -234,6 +243,7 @@ static struct seat *seat_of(struct hf_worker *worker, const char *token)
     return NULL;
 }
 
+/* The seat's lease is lost: its drive stops, and stores nothing more. */
 static void lose(struct seat *seat)
 {
     worker_tell(seat->worker, seat, (struct hf_worker_event){ .kind = HF_WORKER_LOST });

@@ -251,7 +251,7 @@ static int put_answer(struct asking *ask)
         cli_note(cli,
                  late ? "no answer came in time (unit %s)"
                       : "the question was not answered (unit %s)",
-                 cli_short_id(ask->id));
+                 op_short_id(ask->id));
         cli->exit_code = late ? EXIT_NO_ANSWER : 125;
     } else {
         cli->exit_code = op_choice_place(ask->payload, ask->answer);
@@ -274,7 +274,7 @@ static void say_question(struct asking *ask, bool created)
 {
     cli_note(ask->cli, "%s %s",
              created ? "asked:" : "was asked earlier:", cli_text(ask->cli, "question"));
-    cli_note(ask->cli, "to answer: holdfast answer %s %s", cli_short_id(ask->id),
+    cli_note(ask->cli, "to answer: holdfast answer %s %s", op_short_id(ask->id),
              cli_given(ask->cli, "text")      ? "TEXT"
              : cli_given(ask->cli, "choices") ? cli_text(ask->cli, "choices")
                                               : "yes|no");

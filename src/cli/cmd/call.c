@@ -1,4 +1,5 @@
-/* holdfast call: operations with their inputs as JSON, one, or one per line. */
+/* holdfast call: operations with their inputs as JSON; one, or (--lines) one per line of standard
+ * input, each answered by a line. Every answer is the envelope that --json prints. */
 #include "cli/cli.h"
 
 #include <errno.h>

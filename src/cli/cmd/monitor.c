@@ -1,4 +1,6 @@
-/* holdfast monitor: passes, and the waiting between them. */
+/* holdfast monitor: the process that acts on what is due. It runs one pass after another (leases
+ * and deadlines that ended, slots of schedules, what dead runners left behind), prints what a pass
+ * did, and waits until something is due or a bell is rung. */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -139,7 +141,7 @@ static void log_orphan(void *user, const struct hf_orphan *orphan)
         return;
     (void)snprintf(text, sizeof(text),
                    "%lld processes of unit %s outlived their runner: sent TERM",
-                   (long long)orphan->processes, cli_short_id(orphan->work_id));
+                   (long long)orphan->processes, op_short_id(orphan->work_id));
     log_line(watch, "orphan", text, NULL);
 }
 

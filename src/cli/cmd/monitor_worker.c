@@ -1,4 +1,5 @@
-/* See monitor_worker.h. */
+/* holdfast monitor --run: the worker that the monitor has as a child process, which runs the
+ * commands that schedules create. It is started, watched, started again, and stopped here. */
 #include "cli/cmd/monitor_worker.h"
 
 #include <errno.h>

@@ -102,7 +102,7 @@ static int start_runner(struct cli *cli, const char *id)
 static void say_what_follows(const struct cli *cli, const struct hf_start_request *in)
 {
     const char *who = "`holdfast monitor --run` or `holdfast run --worker`";
-    const char *id = cli_short_id(in->created_id);
+    const char *id = op_short_id(in->created_id);
     if (in->no_run)
         cli_note(cli, "no runner has it yet: it waits for %s", who);
     else

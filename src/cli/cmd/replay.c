@@ -1,4 +1,6 @@
-/* holdfast replay: recorded turns against this build. */
+/* holdfast replay: recorded turns against this build. A recording has the inputs of a turn and the
+ * answers that its effects got; a replay runs the machine with them, and reports where it asks for
+ * other things than were recorded. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* holdfast run --worker: takes units of kind "run" and runs their commands. */
+/* holdfast run --worker: claims units of kind "run" (commands that were stored by schedules,
+ * triggers and process starts), and runs each as `holdfast run` does, several at a time. */
 #include "cli/cmd/runner.h"
 
 #include <poll.h>
@@ -44,7 +45,7 @@ struct worker {
 static const char *unit_text(const struct hf_work *work, char out[UNIT_TEXT])
 {
     char what[OP_WHAT];
-    (void)snprintf(out, UNIT_TEXT, "%s %s", cli_short_id(work->work_id),
+    (void)snprintf(out, UNIT_TEXT, "%s %s", op_short_id(work->work_id),
                    op_what(work, what));
     for (char *at = out; *at; at++)
         if ((unsigned char)*at < ' ')

@@ -1,4 +1,5 @@
-/* holdfast migrate, store bump. */
+/* holdfast migrate: brings a store's schema up to date. holdfast store bump: begins a new history
+ * of a store, after a backup was restored, so that old leases are refused. */
 #include "cli/cli.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* holdfast store copy */
+/* holdfast store copy: copies a store into another file, or into another engine. */
 #include "cli/cli.h"
 
 #include <stdio.h>

@@ -95,7 +95,7 @@ static void oldest_queued(struct top_screen *screen, const struct op_watch *list
         return;
     const struct hf_work *work = &hf_answer_at(list->oldest, 0)->work;
     (void)snprintf(text, sizeof(text), "oldest queued: %s, %s in %s, for %s",
-                   cli_short_id(work->work_id), op_what(work, what), work->queue,
+                   op_short_id(work->work_id), op_what(work, what), work->queue,
                    op_age(list->now - work->created_at, age));
     line(screen, CLI_PLAIN, text);
 }
@@ -122,7 +122,7 @@ static void running_row(struct cli_table *table, const struct op_watch *list, si
         return; /* its session has the lease */
     (void)snprintf(lease, sizeof(lease), "%s%s", silent ? "silent for " : "",
                    op_age(work->lease_remaining_ms, left));
-    const char *cells[] = { cli_short_id(work->work_id),
+    const char *cells[] = { op_short_id(work->work_id),
                             op_what(work, what),
                             work->kind,
                             work->queue,
@@ -167,7 +167,7 @@ static void waiting_row(struct cli_table *table, const struct op_watch *list, si
     char what[OP_WHAT], age[24], left[24];
     bool over = work->deadline_at && work->deadline_at <= list->now;
     bool user = hf_status_of(work->status) == HF_STATUS_WAITING_USER;
-    const char *cells[] = { cli_short_id(work->work_id),
+    const char *cells[] = { op_short_id(work->work_id),
                             op_what(work, what),
                             work->kind,
                             user ? "a person" : "elsewhere",

@@ -609,7 +609,7 @@ static int act_approval(struct demo *demo)
         rc = tell(demo, "agent", CLI_BLUE, line);
     (void)snprintf(line, sizeof(line),
                    "in a second terminal: holdfast --db %.200s/agent.db approve %s",
-                   demo->folder, cli_short_id(act->wait_id));
+                   demo->folder, op_short_id(act->wait_id));
     if (rc == 0)
         rc = tell(demo, "you", CLI_BOLD, line);
     if (rc == 0)

@@ -39,7 +39,7 @@ static void offer_units(const struct completion *c)
         return;
     for (size_t i = 0; i < hf_answer_count(found); i++) {
         const struct hf_work *work = &hf_answer_at(found, i)->work;
-        offer(c, cli_short_id(work->work_id));
+        offer(c, op_short_id(work->work_id));
         if (work->source_run_id && hf_source_of(work->source_system) == HF_SOURCE_MANUAL)
             offer(c, work->source_id);
     }

@@ -1,4 +1,5 @@
-/* See limit.h. */
+/* Limits: how many rows of one name may run at once, and how many may start in a time. Here are
+ * the names of limits and their checks; the counting is the store's (sql/limit.sql). */
 #include "core/ledger/limit.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* See process.h. */
+/* What a process is next to its unit, its record as a fold of its events (what they come to, taken
+ * in order), and the unit with which it wakes a session. Pure. */
 #include "core/process/process.h"
 
 #include <holdfast/bounds.h>

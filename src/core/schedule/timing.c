@@ -1,4 +1,6 @@
-/* See timing.h. */
+/* When a schedule is due: cron in a zone, an interval, or once; the next slot after a moment, the
+ * last one before another, and how many are between. timing.h says what changes of the clock do.
+ * Pure. */
 #include "core/schedule/timing.h"
 
 #include "base/civil.h"

@@ -38,13 +38,11 @@ static enum hf_session_move move_of(const struct hf_session_row *row, hf_ms now,
         return HF_TURN_LEAVE;
     if (!mine && row->lease.nonce && poisonous(row, now, plan))
         return ended ? HF_TURN_VOID : HF_TURN_HOLD;
-    if (ended)
-        return HF_TURN_CLOSE;
     if (mine) {
         plan->crashes = row->crashes;
         plan->crashed_at = row->crashed_at;
     }
-    return HF_TURN_TAKE;
+    return ended ? HF_TURN_CLOSE : HF_TURN_TAKE;
 }
 
 int hf_session_plan(const struct hf_session_row *row, const struct hf_claimant *who,

@@ -1,4 +1,5 @@
-/* See template.h. */
+/* Templates of payloads: a JSON value in which {"$event": "a.b.0"} means that member of another
+ * value (the occurrence's payload), and {"$event": ""} all of it (template.h). Pure. */
 #include "core/trigger/template.h"
 
 #include <holdfast/bounds.h>

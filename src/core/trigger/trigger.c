@@ -1,4 +1,5 @@
-/* See trigger.h. */
+/* What a subscription and an occurrence are: their columns, checks and ids, and the unit that an
+ * occurrence makes of a subscription. Pure. */
 #include "core/trigger/trigger.h"
 
 #include <holdfast/bounds.h>

@@ -1,4 +1,5 @@
-/* See core/turn/given.h. */
+/* Names in a cell's reach: values and references that its host passes to it, how they are checked
+ * and copied, and how they and the variables of earlier cells are shown to a model (given.h). */
 #include "core/turn/given.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* See core/turn/pin.h. */
+/* Records while they are looked at. A base may hold its history in pages that come and go, so a
+ * record is taken with `get` and returned with `put` (a pin). Also the memory that live renders
+ * share with a turn (pin.h). */
 #include "core/turn/pin.h"
 
 #include "core/turn/machine.h"

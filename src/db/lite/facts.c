@@ -1,4 +1,5 @@
-/* What doctor and people want to know, as one JSON object. */
+/* The facts of an SQLite store, as one JSON object, for doctor and for people: its files and their
+ * sizes, the sidecar, versions, clocks, and counters of this handle. */
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 

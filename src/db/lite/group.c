@@ -1,6 +1,12 @@
-/* SQLite's part of the group commit (db/group.h): one leader, inside the store's turnstile. */
+/* SQLite's part of the group commit (db/group.h). Callers whose batches wait at the same time are a
+ * group; one of them, the leader, commits for all of them in one transaction. It does so inside the
+ * turnstile, the two locks by which one process at a time writes (side.c). After the commit it
+ * rings the bells of the waiters (bell.c), and looks whether the WAL has become long
+ * (checkpoint.c). */
 #include "db/lite/lite.h"
 
+/* Commits the group's members, and those that join while it runs; returns how many there were. Each
+ * member has its own answer. */
 static size_t lead(void *driver, struct db_member **members, size_t count)
 {
     struct lite *lite = driver;

@@ -1,4 +1,6 @@
-/* See exec/lua/pool.h. */
+/* Memory for the many small blocks of a Lua state: blocks up to a size come from slabs and go back
+ * to a list of their size; all slabs are freed together. Larger blocks are the allocator's
+ * (pool.h). */
 #include "exec/lua/pool.h"
 
 #include <string.h>

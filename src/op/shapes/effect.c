@@ -1,4 +1,5 @@
-/* See effect.h. */
+/* The shape of effects of processes and operations: which fields are shown, in their order, with
+ * the text that documents each. JSON and tables are made from it. */
 #include "op/shapes/effect.h"
 
 /* clang-format off */

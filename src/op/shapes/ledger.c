@@ -1,4 +1,6 @@
-/* See ledger.h. */
+/* The shapes of answers that are no rows of the ledger: counts, reports, captured output. A shape
+ * says which fields are shown, in their order, with the text that documents each. JSON and tables
+ * are made from it. */
 #include "op/shapes/ledger.h"
 
 /* clang-format off */

@@ -1,4 +1,5 @@
-/* See process.h. */
+/* The shapes of processes, and of the answers of their operations: which fields are shown, in
+ * their order, with the text that documents each. JSON and tables are made from them. */
 #include "op/shapes/process.h"
 
 /* clang-format off */

@@ -1,4 +1,5 @@
-/* See schedule.h. */
+/* The shapes of schedules, and of the answers of their operations: which fields are shown, in
+ * their order, with the text that documents each. JSON and tables are made from them. */
 #include "op/shapes/schedule.h"
 
 static const char *const reason_words[] = { "missed", "overlap", "waiting", "duplicate",

@@ -1,4 +1,5 @@
-/* See session.h. */
+/* The shapes of sessions, their turns and their records: which fields an operation shows, in their
+ * order, with the text that documents each. JSON and tables are made from them. */
 #include "op/shapes/session.h"
 
 /* clang-format off */

@@ -1,4 +1,5 @@
-/* See trigger.h. */
+/* The shapes of subscriptions and deliveries: which fields an operation shows, in their order,
+ * with the text that documents each. JSON and tables are made from them. */
 #include "op/shapes/trigger.h"
 
 /* clang-format off */

@@ -1,4 +1,5 @@
-/* See wait.h. */
+/* The shapes of waits, and of the answers of their operations: which fields are shown, in their
+ * order, with the text that documents each. JSON and tables are made from them. */
 #include "op/shapes/wait.h"
 
 /* clang-format off */

@@ -1,4 +1,5 @@
-/* See capture.h. */
+/* What a command writes, on its way into the store and to the process that looks on. The beginning
+ * and the end are kept, and the middle is counted, so that memory is bounded (capture.h). */
 #include "run/command/capture.h"
 
 #include <assert.h>

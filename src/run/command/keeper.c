@@ -1,4 +1,6 @@
-/* See keeper.h. */
+/* The output of an owner_bound command outlives its runner: it is moved from pipes into files, and
+ * a second process, the keeper, goes on with that when the runner has gone. keeper.h has the whole
+ * of it. */
 #include "run/command/keeper.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* See spool.h. */
+/* The spool: a file in which requests wait while the ledger does not answer; a first line that
+ * says what it is, then one line per request. Writers take the file's lock, so that lines never
+ * mix (spool.h). */
 #include "run/ingress/spool.h"
 
 #include <errno.h>

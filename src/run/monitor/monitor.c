@@ -1,4 +1,7 @@
-/* See holdfast/monitor.h. */
+/* One pass of a monitor (holdfast/monitor.h): renewals for an owner, what dead runners left behind,
+ * the sweep, the schedules that are due, and the pointer file, in this order. The caller waits
+ * between passes. A witness remembers since when calls of the store have stalled; after a stall
+ * leases get amnesty, one more term before a sweep acts on them. */
 #include <holdfast/monitor.h>
 
 #include "base/err.h"

@@ -1,4 +1,5 @@
-/* See watch.h. */
+/* Watching the processes that hold leases, so that a death is noticed when it happens and not when
+ * the lease lapses: one pidfd per holder (watch.h). */
 #include "run/wait/watch.h"
 
 #include <poll.h>

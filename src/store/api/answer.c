@@ -1,4 +1,6 @@
-/* Answers, trails and policies: each owns every byte it shows. */
+/* Answers, trails and policies: what the read and write verbs over units return. Each owns every
+ * byte it shows, in memory of its own, and is freed by the caller. An answer has one item per unit,
+ * with the unit's row or the error of that item; a trail is the events of one unit. */
 #include <holdfast/sys/store.h>
 
 #include <string.h>

@@ -277,18 +277,12 @@ static void describe_leased(struct maker *m, const struct hf_look_row *seen,
 }
 
 /* What ends a wait. Only its owner, in the same incarnation, continues a started owner_bound
- * unit; an externally_owned one is closed by an authority. */
+ * unit. An externally_owned unit has no deadline and is no finding. */
 static void act_of_wait(struct maker *m, const struct hf_work *work, const char *choice)
 {
     if (choice) {
         act_on(m, "answer", work);
         input_text(m, "answer", choice);
-        return;
-    }
-    if (hf_disposition_of(work->disposition) == HF_DISPOSITION_EXTERNALLY_OWNED) {
-        act_on(m, "work.close_out", work);
-        input_text(m, "authority", m->who->actor);
-        input_text(m, "status", hf_status_word(HF_STATUS_DONE));
         return;
     }
     act_on(m, "work.resume", work);
@@ -320,13 +314,6 @@ static void describe_urgency(struct maker *m, struct hf_attention_item *item,
         fact_number(m, "escalate_at", escalate_at);
 }
 
-static const char *after_wait(const struct hf_work *work)
-{
-    if (hf_disposition_of(work->disposition) == HF_DISPOSITION_EXTERNALLY_OWNED)
-        return "nothing";
-    return work->owner ? "overdue" : "timeout";
-}
-
 /* Of a question with choices the choices are a fact, and the first one is the act's answer. */
 static void describe_unit_wait(struct maker *m, const struct hf_look_row *seen,
                                struct hf_attention_item *item)
@@ -343,7 +330,7 @@ static void describe_unit_wait(struct maker *m, const struct hf_look_row *seen,
     fact_text(m, "asked_by", seen->said_by);
     fact_json(m, "choices", choices);
     fact_text(m, "waiting_ref", work->waiting_ref);
-    fact_text(m, "then", after_wait(work));
+    fact_text(m, "then", work->owner ? "overdue" : "timeout");
     describe_urgency(m, item, overdue, escalated, work->escalate_at);
     act_of_wait(m, work, hf_json_as_text(hf_json_item(choices, 0)));
     hf_json_free(payload);

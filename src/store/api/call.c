@@ -1,4 +1,6 @@
-/* See call.h. */
+/* The steps that all public verbs share: beginning a call, making its answer, ending it. A call
+ * (struct api_call) carries the code and the detail of the first step that failed; the macro
+ * API_STEP does nothing after that. */
 #include "store/api/call.h"
 
 #include <holdfast/bounds.h>

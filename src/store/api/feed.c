@@ -1,4 +1,6 @@
-/* A page of the feed as an answer, and the call that returns one without waiting. */
+/* The change feed: a page of it as an answer, and the call that returns one page without waiting.
+ * A page has the events after a cursor in the order of their commit, the cursor that continues it,
+ * and notices about the feed itself (that a cursor is of another history, for example). */
 #include "store/api/feed.h"
 
 #include <string.h>

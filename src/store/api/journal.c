@@ -1,4 +1,8 @@
-/* The public verbs of journal.h. */
+/* The public verbs of journal.h: begin, renew and settle an effect of a process or of an operation,
+ * and retire all effects of one. An effect is an action outside the ledger; its entry in the
+ * journal is written before it is performed, and settled with its outcome. The verbs check the
+ * request, make the envelope (what identifies the effect) canonical, complete the caller, and call
+ * the store. */
 #include <holdfast/journal.h>
 
 #include <string.h>

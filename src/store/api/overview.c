@@ -1,4 +1,6 @@
-/* The public verbs of overview.h: check the input, complete the caller, hand over. */
+/* The public verbs of overview.h: counts of queues, of holders (owners that have units running) and
+ * by age, and the list of occurrences. Each checks its input, completes the caller and calls the
+ * store. */
 #include <holdfast/bounds.h>
 
 #include "base/text.h"

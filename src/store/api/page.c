@@ -1,4 +1,6 @@
-/* See page.h. A cursor is LIST DIRECTION SUM '.' and the store's own: "won0badcafe.104". */
+/* Cursors of lists, as callers see them: LIST DIRECTION SUM '.' and the store's own cursor, for
+ * example "won0badcafe.104": two letters of the list, n or o for the direction, eight digits for
+ * the filter. So a cursor that is used with another list, direction or filter is refused. */
 #include "store/api/page.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
-/* The public verbs of process.h, as steps of a call (call.h). */
+/* The public verbs of process.h, as steps of a call (call.h). A process is a unit of work with
+ * facts of its own: who observes it, its labels, its output. The verbs check and complete requests
+ * here: registering one, reading lists and records, telling one something, and reading its output,
+ * of which the head and the tail are kept. */
 #include <holdfast/bounds.h>
 #include <holdfast/process.h>
 

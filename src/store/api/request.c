@@ -1,4 +1,5 @@
-/* See request.h. */
+/* JSON in requests: checked against the bounds of an event, and made canonical, so that the same
+ * facts are the same bytes and have the same hash. */
 #include "store/api/request.h"
 
 #include <string.h>

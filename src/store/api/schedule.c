@@ -1,4 +1,6 @@
-/* The public verbs over schedules, as steps of a call (call.h). */
+/* The public verbs over schedules, as steps of a call (call.h). A schedule creates a unit at set
+ * times, its slots; a skip is the record of slots that were not made. A sync makes the schedules of
+ * a tenant equal to a set. The last part computes slots to come, without a store. */
 #include "core/schedule/schedule.h"
 #include "base/text.h"
 #include "core/schedule/file.h"
@@ -18,7 +20,8 @@ static struct api_call begin(const struct hf_store *store, const struct hf_calle
     return call;
 }
 
-/* Room for so many; NULL where a step has failed, or there is no memory, which is one. */
+/* An answer with room for so many. NULL where an earlier step failed, and without memory, which is
+ * then the failed step. */
 static struct hf_schedules *room_for(struct api_call *call, const struct hf_store *store,
                                      size_t count)
 {

@@ -1,4 +1,7 @@
-/* The public verbs of wait.h: check the input, complete the caller, hand over. */
+/* The public verbs of wait.h, as steps of a call (call.h). A turn of a session waits for an answer
+ * from outside: to resolve a wait is to answer it, to revoke it is to cancel it. A wait is named by
+ * its id, or by its key, a secret text that proves the right to answer; to rotate is to replace the
+ * secret that keys are made with. */
 #include <holdfast/bounds.h>
 
 #include <string.h>
@@ -65,7 +68,8 @@ static struct api_call begin(const struct hf_store *store, const struct hf_calle
     return call.rc ? call : api_begin(given);
 }
 
-/* An answer to fill; NULL where a step has failed. */
+/* An answer for the store's method to fill. NULL where an earlier step failed, and without memory,
+ * which is then the failed step. */
 static struct hf_wait_answer *new_answer(struct api_call *call,
                                          const struct hf_store *store)
 {

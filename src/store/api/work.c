@@ -1,5 +1,7 @@
-/* The public verbs, as steps of a call (call.h). Nothing here decides anything about the
- * ledger. hf_work_claim, which may wait, is in run/. */
+/* The public verbs over units of work, policies, limits, leases and the store as a whole, as steps
+ * of a call (call.h): check the input, complete the caller, make the answer, call the store's
+ * method. Nothing here decides anything about the ledger. hf_work_claim, which may wait, is in
+ * run/. */
 #include <holdfast/bounds.h>
 #include <string.h>
 

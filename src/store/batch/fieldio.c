@@ -1,4 +1,5 @@
-/* See fieldio.h. */
+/* Rows that are described by a table of fields (core/ledger/fields.h), between C, SQL and answers:
+ * read by the table, appended by it, copied by it. */
 #include "store/batch/fieldio.h"
 
 void hf_fields_read(const struct hf_call *call, size_t i, struct hf_field_table table,

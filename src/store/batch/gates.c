@@ -1,4 +1,7 @@
-/* See gates.h. */
+/* Limits and fair shares of the rows that a batch writes. A gate is the reason why a queued row
+ * cannot be claimed. Each write of a row notes what it changes about the count of its limit;
+ * before the batch runs, each limit gets two statements, which count, grant places, and open the
+ * gates of the granted rows (gates.h). */
 #include "store/batch/gates.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* See ops.h. */
+/* Building a batch: a verb appends calls of statements with their arguments (hf_ops_call,
+ * hf_ops_text), and the batch runs as one transaction (hf_ops_write) or on one snapshot
+ * (hf_ops_read). A failed append sticks, and the run reports it. */
 #include "store/batch/ops.h"
 
 #include <string.h>

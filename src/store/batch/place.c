@@ -1,4 +1,5 @@
-/* See place.h. */
+/* Pages of lists whose rows are known by names: where a page begins, and with which row it ends at
+ * the latest. A cursor has a time and the names, each after its length: "104,3:abc5:daily". */
 #include "store/batch/place.h"
 
 #include <holdfast/bounds.h>

@@ -1,4 +1,5 @@
-/* See rowio.h. */
+/* Rows of units between C and SQL: read from a result, and appended as the arguments of a write or
+ * an insert. The order of these arguments is written only here. */
 #include "store/batch/rowio.h"
 
 #include <stdlib.h>

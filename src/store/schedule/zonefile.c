@@ -1,4 +1,5 @@
-/* See zonefile.h. */
+/* The system's time zones: files of the format TZif, read once by the name of a zone, and kept
+ * (zonefile.h). */
 #include "store/schedule/zonefile.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
-/* Cancelling a turn: a gate on the session's row, whose first request stays until the commit. */
+/* Cancelling a turn. A request to cancel is JSON in the session's row (the column cancel_request,
+ * here called the gate): the first one stays until the turn's commit, and the worker that holds the
+ * session finds it at its next step or renewal. Inputs of the turn that wait or are queued are
+ * cancelled in the same transaction. The request has a fresh id, so that a caller can tell its own
+ * from an earlier one. */
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/json.h"

@@ -1,5 +1,12 @@
-/* Claiming sessions: candidates are read, core decides what a claim does to one, and it is
- * written if the session is still as it was read. */
+/* Claiming sessions: candidates are read, core decides what a claim does to one (a plan), and it is
+ * written if the session is still as it was read.
+ *
+ * A claim takes the session's lease. With it, the open turn goes on (its inputs run under the
+ * lease), or a turn begins with the next input. A turn whose workers died too often is poison: its
+ * inputs are held for an operator, and the turn ends without a commit. A session without a turn and
+ * without inputs is idle, and is marked so that no claim looks at it again. A claim names a
+ * session, or agents: then it tries sessions whose lease has lapsed, and those that are ready,
+ * oldest first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +34,7 @@ struct claiming {
 
 /* ---- writing a claim ---------------------------------------------------------------- */
 
+/* The arguments that say how the session was read: it is written only if it is still so. */
 static void put_seen(struct hf_ops *ops, const struct hf_session_row *row)
 {
     hf_ops_text(ops, row->s.session_id);
@@ -36,6 +44,7 @@ static void put_seen(struct hf_ops *ops, const struct hf_session_row *row)
     hf_ops_i64_opt(ops, row->turn_key);
 }
 
+/* Who acts, for the events that a statement writes. */
 static void put_event(struct claiming *c, struct hf_ops *ops)
 {
     hf_ops_text(ops, c->who->actor_kind);
@@ -354,6 +363,7 @@ static int try_one(struct claiming *c, const struct hf_batch *seen,
 
 /* ---- by id -------------------------------------------------------------------------- */
 
+/* A claim of the session that the request names. HF_EGUARD: it has changed meanwhile, try again. */
 static int claim_once(struct claiming *c, struct hf_err *err)
 {
     struct hf_ops look;
@@ -402,6 +412,8 @@ static int add_candidates(const struct hf_ops *look, size_t call,
     return rc;
 }
 
+/* Sets the time of the next look at sessions whose lease is live behind the lease's end, so that
+ * claims do not read them again before. */
 static int push_live(struct claiming *c, struct hf_err *err)
 {
     struct hf_ops ops;

@@ -1,4 +1,9 @@
-/* The commit of a turn: one batch, in which the guard comes first. It reads nothing before it
+/* The commit of a turn: one transaction that makes the turn's records the head of the session's
+ * history.
+ *
+ * In the batch come the guard (the lease, the head and the chain that the commit follows), the
+ * nodes, the blobs they refer to, the usage, the end of the turn's input, new units, and the
+ * receipt, by which a repeated commit is answered even without a lease. It reads nothing before it
  * writes; only a commit that is refused reads, to say why. */
 #include <string.h>
 
@@ -112,8 +117,8 @@ static void add_guard(struct committing *c, struct hf_ops *ops)
     hf_ops_i64(ops, commit->active_ms);
 }
 
-/* Those with bytes are stored, and all must be there then. Returns the number of the first
- * call. */
+/* Stores the blobs that came with their bytes; afterwards all must be in the store, also those that
+ * are only named by their hash. Returns the number of the first call. */
 static size_t add_blobs(struct hf_ops *ops, const struct hf_session_blob *blobs,
                         size_t count)
 {

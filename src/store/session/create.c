@@ -1,4 +1,5 @@
-/* Creating sessions, and the table of methods. */
+/* Creating sessions, and the table of methods of the SQL store. The same request with the same id
+ * is the same session: the row keeps a hash of the request, and another request is a conflict. */
 #include "base/err.h"
 #include "base/ident.h"
 #include "store/session/session.h"

@@ -1,5 +1,7 @@
-/* The effect journal, as far as the store is concerned: intents and outcomes join the batch of a
- * step, and a load shows what is open. What an entry means is told by core/effect. */
+/* The effect journal of turns, as far as the store is concerned: intents (an effect will be
+ * performed) and outcomes join the batch of a step, and a load shows the entries that are open.
+ * What an entry means is told by core/effect. The last part lists effects of which no outcome is
+ * known. */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,5 +1,6 @@
-/* Effects of processes and operations: the row is read, core decides what a begin does to it,
- * and it is written if it is still as it was read. */
+/* The effect journal of processes and operations (holdfast/journal.h). An entry has a lease of its
+ * own: to begin an effect is to take it. The entry is read, core decides (begin it, replay its
+ * outcome, take it over, refuse), and it is written if it is still as it was read. */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,4 +1,9 @@
-/* Reading sessions: heads, histories with their chain checked, inputs. */
+/* Reading sessions: heads, histories with their chain checked, inputs, turns.
+ *
+ * A history is a row of nodes, each a record and the digest of all nodes up to it, the chain; a
+ * node whose digest does not follow from the one before is HF_ECORRUPT. The open turn has nodes of
+ * its own behind the committed ones, and records that are in no node. A load returns pages of
+ * committed nodes, and with the first page those of the open turn. */
 #include <string.h>
 
 #include "base/err.h"
@@ -110,6 +115,7 @@ int sql_session_list(struct hf_store *handle, const struct hf_caller *who,
     hf_ops_i64(&ops, filter->open);
     hf_ops_i64(&ops, (int64_t)filter->limit);
     hf_ops_i64(&ops, range[1]);
+    hf_ops_i64(&ops, HF_PAGE_BYTES);
     hf_ops_bytes_max(&ops, (size_t)HF_PAGE_BYTES);
     rc = hf_ops_read(&ops, err);
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;

@@ -1,4 +1,7 @@
-/* Rows of sessions, turns and inputs, read and shown; and what a refused call finds out. */
+/* Rows of sessions, turns and inputs, read and shown; what a refused call finds out; and the pieces
+ * of batches that several verbs append. Verbs write without reading first. Only where a guard has
+ * refused are the facts read (session_facts_read), to say what the caller does not have: the
+ * session, the lease, the open turn. */
 #include <string.h>
 
 #include "base/err.h"

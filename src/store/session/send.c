@@ -1,4 +1,5 @@
-/* Sending: one unit, its row as an input, and the session made ready, in one transaction. */
+/* Sending a message to a session. One transaction creates a unit, makes it an input of the session,
+ * and makes the session ready for a claim. The source key of the caller makes it repeatable. */
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"

@@ -1,4 +1,7 @@
-/* Keeping and ending a lease: renew, release, hand back. */
+/* What a holder does with a session's lease: renew it, release it, or hand the session back. A
+ * release needs a session without an open turn; a hand-back leaves the turn open, and its inputs
+ * are queued again for the next worker. The row keeps the token and the verb that ended the lease,
+ * so that a repeated call is recognised. */
 #include "base/err.h"
 #include "base/text.h"
 #include "store/session/session.h"
@@ -20,9 +23,10 @@ static void add_tokens(struct hf_ops *ops, enum hf_sql_id statement,
 
 #define RENEWED(name) hf_out_i64(found, i, HF_COL_SESSION_RENEWED_##name)
 
-/* Those that are found again are held. */
-static void tell(const struct hf_call *found, struct hf_session_renewal *renewals,
-                 size_t count)
+/* Fills in what became of each renewal: the rows that the read-back found are held, all others
+ * lost. */
+static void fill_renewals(const struct hf_call *found,
+                          struct hf_session_renewal *renewals, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         renewals[i].code = HF_ESESSIONLOST;
@@ -52,7 +56,7 @@ int sql_session_renew_all(struct hf_store *handle, struct hf_session_renewal *re
         rc = hf_ops_write(&ops, err);
     }
     if (rc == 0)
-        tell(hf_ops_result(&ops, 1), renewals, count);
+        fill_renewals(hf_ops_result(&ops, 1), renewals, count);
     hf_ops_fini(&ops);
     return rc;
 }

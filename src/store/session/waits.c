@@ -1,5 +1,7 @@
-/* Waits as parts of a session's verbs: rows read and shown, waits that a step opens, the put-away
- * of a turn, and the end of a turn's waits. */
+/* Waits as parts of a session's verbs. A step may open waits (for an approval, for the result of a
+ * call), and may put its turn away: the turn then holds no lease while it waits, and its inputs
+ * wait with it. The end of a turn closes its open waits as cancelled. Rows of waits are read and
+ * shown here too. */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,5 +1,5 @@
-/* Waking: a wake of a session that exists is one of its inputs. A wake of any other is a unit in
- * the queue session:ID, as the request says. */
+/* Waking a session: the row of the unit that does it. A wake of a session that exists is one of its
+ * inputs, which begins a turn. Of any other name it is a plain unit in the queue session:ID. */
 #include "base/err.h"
 #include "base/ident.h"
 #include "store/session/session.h"

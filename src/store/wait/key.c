@@ -1,5 +1,6 @@
-/* The secrets with which keys of waits are made and checked. A handle keeps those that it has read:
- * a rotation by another process is seen within a second. */
+/* Keys of waits. A key is the id of a wait and a MAC over it, made with a secret that the
+ * store holds, so that its bearer may answer this one wait. A handle keeps the secrets that it has
+ * read: a rotation by another process is seen within a second. */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,4 +1,6 @@
-/* Reading waits: lists, one by its id or a part of it. */
+/* Reading waits: lists, and one by its id or a part of it. A wait is one thing that a turn waits
+ * for: the result of a call that was deferred, an approval, a signal, a time, or one of the
+ * host. */
 #include <string.h>
 
 #include "base/err.h"

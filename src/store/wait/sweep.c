@@ -1,6 +1,7 @@
-/* Sweeping waits: what is due is closed by its policy, passed on, or escalated; one transaction per
- * wait. Each write names the moment that was read, so that of several sweeps, and of a sweep and an
- * answer, one acts. */
+/* Sweeping waits. A wait whose deadline has passed is closed by its policy, or passed on to the
+ * next answerer; one whose time to escalate has come gets an event, and a unit if it names a kind.
+ * One transaction per wait. Each write names the moment that was read, so that of several sweeps,
+ * and of a sweep and an answer, one acts. */
 #include <string.h>
 
 #include "base/err.h"

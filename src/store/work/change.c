@@ -1,8 +1,10 @@
 /* Changing rows: every verb of hf_work_change.
  *
- * The common path is read, decide (core), write if the row is still as it was read; a batch
- * is one read and one write. Two verbs of a holder are so frequent that they first try one
- * guarded statement without reading (store/work/fast.c); what that does not answer comes here. */
+ * A slot is one change of a batch. The common path is read all rows, decide each (core), and write
+ * those that are still as they were read, in one transaction; a row that has changed meanwhile
+ * makes the batch try again. A change that core refuses is an error on its item, or refuses the
+ * batch with HF_ALL_OR_NONE. Two verbs of a holder are so frequent that they first try one guarded
+ * statement without reading (store/work/fast.c); what that does not answer comes here. */
 #include "store/work/change.h"
 
 #include <string.h>
@@ -262,7 +264,9 @@ static bool took_lease(const struct change_slot *slot, const struct hf_row *row)
                : writes(slot) && slot->step.kind == HF_STEP_WRITE;
 }
 
-/* A lane may have its say on a row that comes back to it: read what came of it. */
+/* Appends the read of a row that the statements themselves may change further: one that takes a
+ * lease, whose term begins with the write, and one of a lane or a limit, which may have to wait for
+ * it. */
 static void add_read_back(struct changing *c, struct hf_ops *ops,
                           struct change_slot *slot)
 {

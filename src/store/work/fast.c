@@ -1,11 +1,11 @@
-/* The two hot verbs of a holder: one guarded statement a row, no reading first.
+/* The two hot verbs of a holder, close-out and renewal: one guarded statement per row, without
+ * reading first.
  *
- * What a close-out writes is still decided by core: it is given the row that the statement's
- * guard vouches for (running, this token's, no close rule). If one row of a batch does not
- * match its guard, nothing is written and the slow path takes the whole batch: it finds out
- * why, and keeps it in one transaction.
- * Rows under a limit or of a lane do not match: their end lets others go on.
- */
+ * What a close-out writes is still decided by core: it is given the row that the statement's guard
+ * vouches for, that is, the row must be so or the guard refuses (running, this token's, no close
+ * rule). If one row of a batch does not match its guard, nothing is written and the general path
+ * (change.c) takes the whole batch: it finds out why, and keeps it in one transaction. Rows under a
+ * limit or of a lane do not match: their end lets others go on. */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,4 +1,7 @@
-/* Receipts of operation ids: one protocol for every verb that takes one. */
+/* Receipts of operation ids. A caller may pass an operation id to a verb; the transaction then also
+ * stores a receipt: the scope (which verb), the id, a hash of the request, and the result. The same
+ * operation again is answered from the receipt, and other content under the same id is a
+ * conflict. */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,4 +1,7 @@
-/* Policies: a small table, read whole and kept for a second. */
+/* Policies in force, and the limits of kinds: small tables, read whole and kept for a second by the
+ * handle (a set). A policy is stored per scope (default, a source, a kind); the one in force for a
+ * unit is merged from its kind's, its source's, the default and the built-in one, the narrower
+ * first. */
 #include <string.h>
 
 #include "base/err.h"

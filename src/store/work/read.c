@@ -1,4 +1,5 @@
-/* Reading: one row, pages of rows, trails, counts. */
+/* Reading units: one by its id, a part of it or a key; pages of rows; trails (the events of one
+ * unit); counts. */
 #include <holdfast/bounds.h>
 #include <stdlib.h>
 #include <string.h>

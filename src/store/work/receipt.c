@@ -1,4 +1,6 @@
-/* Operation ids and what is noted of refusals. */
+/* hf_work_change with an operation id (operation.c has the receipts themselves), and the events
+ * about refused changes. A refusal changes no row; one event per minute and row tells the operator
+ * of it. */
 #include <holdfast/bounds.h>
 #include <string.h>
 
@@ -139,8 +141,8 @@ bool change_is_receipt(const struct changing *c, const struct hf_ops *ops)
     return c->who->operation_id && ops->batch.failed_call + 1 == ops->batch.call_count;
 }
 
-/* A refusal changes no row; one event per minute and row tells the operator of it. A
- * result that came too late is kept whole: it may be all that is left of the work. */
+/* The type of the event about a refused change; NULL: none is written. A result that came too late
+ * is kept whole: it may be all that is left of the work. */
 static const char *note_type(const struct change_slot *slot)
 {
     bool result = slot->change->verb == HF_VERB_CLOSE_OUT ||

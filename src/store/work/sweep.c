@@ -1,5 +1,9 @@
-/* The sweep: candidates from two timers and from the provably dead; core decides what is
- * done to each; every write is guarded by what was read, so any number of sweeps may run. */
+/* The sweep: one pass that acts on what is due, on behalf of its caller.
+ *
+ * Candidates are rows whose timer has passed (deadlines, delays, retries, and lease_check_at for
+ * leases), rows whose holder is proven dead, and limits whose rate has room again. Core decides
+ * what is done to each (hf_step_sweep); every write is guarded by what was read, so any number of
+ * sweeps may run. A row that has moved on meanwhile is read and judged anew. */
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -172,6 +176,7 @@ static int write_some(struct sweeping *s, struct candidate *some, size_t n,
     return rc;
 }
 
+/* The row is not as it was read any more, or another row was in the way of a unique key. */
 static bool moved(int rc)
 {
     return rc == HF_EGUARD || rc == HF_ECONFLICT;
