@@ -166,7 +166,8 @@ HF_API hf_ms hf_invocation_left_ms(const struct hf_invocation *call);
 /* The call was given up or is out of time: end soon. From any thread. */
 HF_API bool hf_invocation_stopped(const struct hf_invocation *call);
 
-/* The answer; the last one counts. Without one the call fails with the code "no_answer".
+/* The answer; the last one counts. Without one the call fails with the code "no_answer"
+ * where its class is safe or keyed, and is unknown where it is probe or ask.
  *   value    JSON
  *   text     UTF-8; the model sees it as it is
  *   fail     the call had no effect, or its effect is known to have failed. retry SAFE: it may

@@ -271,7 +271,14 @@ static void every_kind_of_answer_is_heard(void **state)
     tool.run = say_nothing;
     assert_string_equal(outcome(tool, false),
                         "failure no_answer the tool ended without an answer");
-    tool.name = "b";
+    tool.name = "n";
+    tool.recovery = HF_RECOVERY_ASK;
+    assert_string_equal(outcome(tool, false), "unknown the tool ended without an answer");
+    tool.name = "p";
+    tool.recovery = HF_RECOVERY_PROBE;
+    tool.probe = cannot_tell;
+    assert_string_equal(outcome(tool, false), "unknown the tool ended without an answer");
+    tool = (struct hf_tool){ .name = "b", .recovery = HF_RECOVERY_SAFE };
     tool.run = fail_it;
     assert_string_equal(outcome(tool, false), "failure disk no disk");
     tool.name = "c";

@@ -31,7 +31,7 @@ static void answer(struct hf_invocation *call, enum kind kind, struct hf_span te
     struct hf_arena arena;
     hf_arena_init_small(&arena, hf_loop_alloc(hf_invocation_loop(call)), 1024, 8192);
     int rc = set_answer(call, kind, &arena, text, failure);
-    (void)rc; /* no memory: the call fails with "no_answer" */
+    (void)rc; /* no memory: the call has no answer */
     hf_arena_fini(&arena);
 }
 

@@ -198,10 +198,17 @@ static void release(struct hf_invocation *call)
     call->alloc->free(call->alloc->user, call);
 }
 
-/* An answer for a tool that set none. */
+/* An answer for a tool that set none. The call may have happened: only one that may be performed
+ * again can be called a failure. */
 static void set_no_answer(struct hf_invocation *call)
 {
     static const char text[] = "the tool ended without an answer";
+    enum hf_recovery recovery = call->tool->recovery;
+    if (recovery == HF_RECOVERY_PROBE || recovery == HF_RECOVERY_ASK) {
+        call->result = (struct hf_tool_result){ .outcome = HF_TOOL_UNKNOWN,
+                                                .reason = { text, sizeof(text) - 1 } };
+        return;
+    }
     call->failure = (struct hf_failure){ .class_ = HF_FAILURE_INTERNAL,
                                          .code = "no_answer",
                                          .message = { text, sizeof(text) - 1 } };

@@ -230,7 +230,7 @@ static void answer(const struct shell_call *c)
     put_end(c, &text);
     tool_put_output(run, &text);
     if (hf_buf_state(&text))
-        ; /* no memory: "no_answer" */
+        ; /* no memory: the call has no answer */
     else if (run->timed_out)
         say_broken(c, "timeout", hf_buf_str(&text));
     else if (run->stopped || !run->exit.known || run->exit.signal)

@@ -1,5 +1,9 @@
-/* The public verbs of attention.h: each kind of finding is read from the store and put into words
- * and numbers, with the operation that deals with it. */
+/* The public verbs of attention.h: what needs a person now.
+ *
+ * A finding (item) is of a kind (need), for example a wait without an answer or a lapsed lease. The
+ * store reads rows of each kind; here a maker puts each into facts (named values), a severity, and
+ * the act: the operation, with its inputs, that deals with it. What did not fit is counted per
+ * kind, with the operation that lists it. */
 #include <holdfast/bounds.h>
 #include <holdfast/journal.h>
 
