@@ -101,6 +101,9 @@ int bench_answer_many(struct bench *bench, struct bench_pair *ret);
 int bench_claim_waiting(struct bench *bench, struct bench_pair *ret);
 int bench_claim_memory(struct bench *bench, struct bench_pair *ret); /* after it */
 
+/* fill_pg.c: so many copies of the only session of the large store, whose turn waits. */
+int bench_pg_copy_waiting(struct bench *bench, size_t count);
+
 /* The raw program of each engine. Rates are jobs per second. */
 struct bench_raw {
     /* `callers` with one row in flight each: one row per transaction, or a row of each. */

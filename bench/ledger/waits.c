@@ -128,6 +128,13 @@ static int heap_of_claims(struct bench *bench, enum bench_place place, double *r
     return rc;
 }
 
+static int fill_waiting(struct bench *bench, struct hf_store *store, size_t count)
+{
+    size_t made = bench->postgres ? 1 : count; /* the others are copies */
+    int rc = bench_do_all(bench, store, NULL, BENCH_CALLERS, made, make_waiting);
+    return rc || made == count ? rc : bench_pg_copy_waiting(bench, count - made);
+}
+
 int bench_claim_waiting(struct bench *bench, struct bench_pair *ret)
 {
     struct hf_store *stores[2] = { NULL, NULL };
@@ -135,8 +142,7 @@ int bench_claim_waiting(struct bench *bench, struct bench_pair *ret)
     if (rc == 0)
         rc = bench_open_new(bench, BENCH_LARGE, &stores[1]);
     if (rc == 0)
-        rc = bench_do_all(bench, stores[1], NULL, BENCH_CALLERS, bench->finished / 10,
-                          make_waiting);
+        rc = fill_waiting(bench, stores[1], bench->finished / 10);
     for (size_t s = 0; rc == 0 && s < 2; s++)
         rc = bench_make_ready(bench, stores[s]);
     if (rc == 0)

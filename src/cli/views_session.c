@@ -121,7 +121,8 @@ static void said_text(const struct hf_part *parts, size_t count,
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
         const struct hf_part *part = &parts[i];
-        if (part->kind == HF_PART_TEXT && part->content.len && !used) {
+        bool text = part->kind == HF_PART_TEXT || part->kind == HF_PART_PROSE;
+        if (text && part->content.len) {
             (void)beginning(part->content, out);
             return;
         }
