@@ -73,26 +73,30 @@ PARTS = {
 READING = {
     "sim": "A *step* is one action of a simulated worker, sender or operator. The *hash* is over all that happened: the "
            "same seed must return the same hash.",
-    "fuzz": "An *edge* is a branch of the code that an input took. *Inputs that add* are those that reached an edge first. "
+    "fuzz": "An *edge* is a branch of the code that an input took. *Inputs that add* are those that were kept, since each "
+            "took an edge that no earlier input took, or an edge more often than every earlier one. "
             "A cell is also cut after every operation and run again from its journal.",
     "plants": "Violations are bugs that were not found. Each bug is in the [table below](#planted-bugs).",
     "rare": "A *mark* counts how often a path is taken. Violations are paths that this store can take and did not.",
     "model": "A *search* is one model with one set of bounds; all states that it can reach were visited. A *mutant* is a "
              "model with a deliberate fault, which must be found.",
     "crash": "*Deaths* are processes that were killed: before, in the middle of and after each transaction. Fewer died "
-             "than were started, since a transaction that writes nothing has no middle.",
+             "than were started, since a transaction that writes nothing has no middle. The power fails at each I/O of the "
+             "scenario on disks of four kinds, so there are more power failures than I/Os.",
     "crash-calls": "*Driver calls* are transactions and reads; *messages* are those of PostgreSQL's protocol. This run "
-                   "covers all calls and a sample of the messages.",
+                   "covers all calls and a sample of the messages. A process dies before each call, and after each except the "
+                   "first two.",
     "wire": "The connection is cut before and after each message of a verb's exchange with the server. *Done*: the verb "
             "found out that its transaction was committed, or repeated it, and returned success. *Not written*: it "
             "returned an error that says that nothing was written. *Unknown*: it returned `HF_EUNCERTAIN`. Then the "
             "verb is called again until it succeeds. A violation is an answer that the rows contradict, or a change "
-            "that is not there exactly once in the end.",
+            "that is not there exactly once in the end. The table is of one case. The other four stop "
+            "a holder past its lease and check that its late calls are refused.",
     "soak": "*Acknowledged*: creates that were answered with success; each must have its row. *Settles told*: reports "
             "of an end that were answered with success. *Late writes refused*: those of workers whose lease another "
             "worker had taken. *Effects begun again*: work that was repeated after its worker was killed. *Woken*: "
-            "workers that were stopped past their lease and continued. *Drained*: how long after the last kill all "
-            "work was done.",
+            "workers that were stopped past their lease and continued. *Fleets*: how often all processes were killed "
+            "together. *Terminated*: ended by SIGTERM. *Drained*: how long after the last kill all work was done.",
     "outside": "*Calls* are `holdfast` processes. *Not known*: exit code 8. *Not answered*: killed before they answered. "
                "*Stopped*: SIGSTOP for a while. *Backends*: server processes of PostgreSQL.",
 }
@@ -187,13 +191,22 @@ WORDS = """| promise | in short |
 | [G7](GUARANTEES.md#g7-progress) progress | work whose holder is lost is acted on in bounded time |
 | [G9](GUARANTEES.md#g9-bounds) bounds | every input and page has a bound, and beyond it nothing is written |
 
+No run of this page is counted for the promises that have no row here (G6, G8, G10, G11); their
+tests are named in [GUARANTEES.md](GUARANTEES.md).
+
 | word | meaning on this page |
 |---|---|
 | schedule | one simulated history of many workers; its seed, a number, decides everything that happens in it. (Where a message says \"schedule ticks\", it means a schedule of the product, by the name ticks) |
+| reference model | a second, simple implementation of the store, in memory |
+| faults | in the section of a run what the checker made go wrong: injected events such as crashes and lost answers, killed processes, planted bugs. Only the section "Faults of Holdfast" lists errors of the product |
 | violation | something that a promise does not allow, or, in the rows of planted bugs and rare paths, something that should have been found and was not |
 | planted bug | a deliberate fault in a copy of the code, which a checker must find |
 | rare path | a path of the library that only a race or a failure takes |
 | transition | a change of a unit's status |
+| soak | a run of real processes that are killed and stopped at random. The *kill soak* uses the library; the *outside soak* uses only the program `holdfast` and judges with plain SQL |
+| lapse, grace, amnesty | the end of a lease that was not renewed; the time after it until an `expire` row is ended; the extension of leases after the store had stalled |
+| rerunnable, owner_bound (*bound*), expire row | a unit by what happens when its holder is lost: it runs again, never again, or ends as `timeout` |
+| token of a rate | the right to start one unit under a limit per time; a start spends it |
 | code turn, cell, bindings, mask | a turn of an agent whose model writes programs; one such program; the variables it leaves; the code that finds it in the model's reply |
 """
 
