@@ -1,10 +1,9 @@
 /* A look at the store: all rows and all new events, folded into what the checker knows.
  *
  * A shadow is what the checker remembers of one row: its columns at this look, those of the look
- * remember_last_look (`was_*`), and what its events say. sim_look moves the current columns to
- * `was_*`, reads every row (on_row) and every new event (on_event, which judge.c checks), and then
- * checks each row. A row that was there at the last look and is not read now is lost, unless it was
- * pruned. */
+ * before (`was_*`), and what its events say. sim_look moves the current columns to `was_*`, reads
+ * every row (on_row) and every new event (on_event, which judge.c checks), and then checks each
+ * row. A row that was there at the last look and is not read now is lost, unless it was pruned. */
 #include <string.h>
 
 #include "sim/inside.h"
@@ -119,8 +118,7 @@ static void place_delivery(struct hf_sim *sim, struct sim_shadow *s,
     for (size_t i = 0; i < sim->shadow_count; i++) {
         const struct sim_shadow *other = &sim->shadows[i];
         if (other->occurrence == s->occurrence && !other->fresh)
-            sim_violate(sim,
-                        "occurrence %s: row %s came check_rows the others were there",
+            sim_violate(sim, "occurrence %s: row %s came after the others were there",
                         work->source_run_id, s->id);
     }
 }

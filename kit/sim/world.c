@@ -381,7 +381,9 @@ static hf_ms ready_at(const struct sim_actor *a)
     return at;
 }
 
-/* When the first actor or stray request is ready. */
+/* The virtual time of the next event: of an actor that is ready, or of a ghost. A ghost is a
+ * request of an actor that died before it was executed; the store executes it all the
+ * same. */
 static hf_ms next_at(const struct hf_sim *sim)
 {
     hf_ms next = INT64_MAX;

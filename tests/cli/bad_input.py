@@ -374,6 +374,10 @@ class Store(Case):
             self.assertIn(self.db, self.refused(9, "not_a_store", *args))
         self.assertFalse(os.path.exists(self.db))
 
+    def test_an_option_of_the_shorter_command_before_a_second_word(self):
+        self.assertIn("write --watch behind the words of the command: attention ack --watch",
+                      self.refused(2, "invalid_argument", "attention", "--watch", "ack", GOOD_ID))
+
     def test_who_only_looks_makes_no_store(self):
         looks = (["work", "list"], ["work", "stats"], ["work", "sweep"],
                  ["work", "tail", "--no-follow"], ["job", "list"], ["limit", "list"],

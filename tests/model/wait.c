@@ -31,7 +31,8 @@ static bool of_turn(const struct m_wait *wait, const char *turn_id)
     return m_same(wait->w.turn_id, turn_id);
 }
 
-/* The turn that an id names, if it is its session's open one. */
+/* The turn that an id names, if it is its session's open one and the unit of its input is there: a
+ * cancelled input may be pruned before a worker has ended its turn, which then asks nothing more. */
 static struct m_turn *turn_of_id(struct model_disk *disk, const char *wait_id)
 {
     char turn_id[HF_UUID_TEXT];
@@ -40,7 +41,8 @@ static struct m_turn *turn_of_id(struct model_disk *disk, const char *wait_id)
     for (size_t i = 0; i < disk->turns.count; i++) {
         struct m_turn *turn = &disk->turns.at[i];
         const struct m_session *s = m_session_of(disk, turn->session_id);
-        if (m_same(turn->turn_id, turn_id) && m_same(s->s.turn_id, turn_id))
+        if (m_same(turn->turn_id, turn_id) && m_same(s->s.turn_id, turn_id) &&
+            m_row_by_seq(disk, turn->seq))
             return turn;
     }
     return NULL;

@@ -85,7 +85,7 @@ void cut_everywhere(struct wire_proxy *proxy, const struct cut_case *c, void *us
     assert_true(tally.cuts >= 8);
     assert_int_equal(tally.said_done + tally.said_nothing + tally.said_unknown,
                      tally.cuts);
-    /* Once the transaction's id has come, its outcome is found out. */
+    /* Once the commit is under way, its outcome is found out by its receipt. */
     assert_true(3 * tally.said_done >= tally.cuts);
     (void)printf(
         "# %-12s %3d cuts: %d answered as done, %d as not written, %d as unknown\n",

@@ -117,6 +117,8 @@ static void offer_commands(const struct completion *c)
         offer(c, "help");
 }
 
+/* The input that the option names: of the operation, if the words so far name one, otherwise of the
+ * global options, which are the table after the last. */
 static const struct hf_input *find_input(const struct completion *c, const char *option)
 {
     char name[HF_INPUT_NAME];

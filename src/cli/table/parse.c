@@ -1,7 +1,8 @@
 /* The command line, read against the declared tables.
  *
- * Options may be before or after the words of the command. A value is checked by its
- * type when it is read, so that no store is opened for input that cannot be right. */
+ * Global options may be before or after the words of the command, its own options are after them.
+ * A value is checked by its type when it is read, so that no store is opened for input that cannot
+ * be right. */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -216,8 +217,8 @@ static size_t count_options(const struct hf_input *options)
 
 /* The words so far name this operation: its options may follow. They are in several tables (its
  * inputs, further ones, and those of printing rows). "attention" is an operation, and "attention
- * ack" another one (longer), so the options of a shorter one are dropped with their values. The
- * global options, which cli_parse has added first, stay. */
+ * ack" another one (longer), so the options of a shorter one are removed. The global options, which
+ * cli_parse has added first, stay. */
 static void choose(struct cli *cli, const struct op *op)
 {
     if (cli->op)
@@ -339,16 +340,27 @@ static const struct op *longer(const struct cli *cli, const char *word)
     return NULL;
 }
 
+/* The options that were given so far belong to the shorter command. */
+static int choose_longer(struct cli *cli, const struct op *second)
+{
+    char label[HF_INPUT_NAME + 2], path[OP_PATH];
+    for (size_t i = count_options(cli_global_options); i < cli->value_count; i++)
+        if (cli->values[i].count > 0)
+            return usage(cli, "write %s behind the words of the command: %s %s",
+                         label_of(cli->values[i].option, label), op_path(second, path),
+                         label);
+    choose(cli, second);
+    return 0;
+}
+
 static int read_word(struct walk *walk, const char *word)
 {
     struct cli *cli = walk->cli;
     if (!cli->op)
         return read_command(cli, word);
     const struct op *second = longer(cli, word);
-    if (second) {
-        choose(cli, second);
-        return 0;
-    }
+    if (second)
+        return choose_longer(cli, second);
     /* Words after -- are the command's, where there can be one. */
     size_t command = find_option(cli, "command", strlen("command"));
     size_t first = walk->only_words && command != NOT_FOUND ? command : 0;

@@ -59,9 +59,10 @@ int hf_result_check(const struct hf_tool_result *result, struct hf_err *err)
 }
 
 /* Copies a host's result into the arena of the turn that lives until the next accepted response
- * (turn->step[turn->live]); the name of the tool is that of the call. The copy refuses texts that
- * are not UTF-8, hf_result_check a shape that is none, and hf_value_check an attachment in
- * the value that is not well formed. On failure nothing of the turn has changed. */
+ * (turn->step[turn->live]); the name of the tool is that of the call. Refused are texts that are
+ * not UTF-8 (by the copy), members that exclude each other (by hf_result_check), and attachments in
+ * the value that are not well formed (by hf_value_check). On failure nothing of the turn has
+ * changed. */
 static int take_result(struct hf_turn *turn, const struct hf_tool_call *call,
                        const struct hf_tool_result *result,
                        const struct hf_tool_result **ret_result, struct hf_err *err)

@@ -286,11 +286,11 @@ static void shed_scraps(struct hf_turn *turn)
     hf_arena_fini(&turn->step[!turn->live]);
 }
 
-/* The next effect for the host, in this order: the queued ones, one at a time; after a restore,
- * that what watchers saw of a model call is void; the effect that the host must answer, or DONE,
- * once per handle (`delivered`); then NONE. Where the turn waits for nothing, the machine first
- * runs on. `wait.yielded`, which is a part of the save, says that some handle has yielded the
- * effect. */
+/* The next effect for the host, in this order: the queued ones, one at a time; after a restore, a
+ * notice that the text which watchers saw of a model call is void; the effect that the host must
+ * answer, or DONE, once per handle and effect (`delivered`); then NONE. Where the turn waits for
+ * nothing, the machine first runs on. `wait.yielded`, which is a part of the save, says that some
+ * handle has yielded the effect. */
 int hf_turn_poll(struct hf_turn *turn, struct hf_effect *ret_effect, struct hf_err *err)
 {
     bool runs_on = turn->now.state == HF_TURN_PREPARING ||

@@ -50,8 +50,8 @@ void lite_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
 
 /* Whether another connection has changed the database since the last call. Under the watch's lock.
  * An error counts as a change: the caller then reads the store, meets the error and can report it.
- * The first call finds nothing: lite_bell_seen makes it before it returns the first ticket, so no
- * waiter has a ticket from before. */
+ * The first call finds nothing: lite_bell_seen makes it before it returns the first ticket, so
+ * every ticket is of a later moment. */
 static bool data_moved(struct lite *lite)
 {
     struct lite_watch *watch = &lite->watch;
@@ -67,8 +67,9 @@ static bool data_moved(struct lite *lite)
     return moved;
 }
 
-/* Notes in `stir` that another process has changed the database. By the system's clock and not the
- * handle's: it limits how often the file is read, also where the clock of a test does not move. */
+/* Notes in `stir` that another connection has changed the database. By the system's clock and not
+ * the handle's: it limits how often the file is read, also where the clock of a test does not move.
+ * */
 static void look_at_database(struct lite *lite)
 {
     struct lite_watch *watch = &lite->watch;

@@ -13,7 +13,7 @@
  * so that a store that is only open costs little.
  *
  * A handle without threads, or one that lives for one command, copies inline, at a larger
- * threshold after a commit. Every handle copies at close (leave_store).
+ * threshold after a commit. At close see leave_store.
  *
  * The turnstile is the pair of locks inside which one process at a time writes; they are in the
  * sidecar, a small file next to the database that every process has open (db/lite/side.c). A group
@@ -206,9 +206,9 @@ static void empty_wal(sqlite3 *db)
 }
 
 /* At close: signs this process off in the sidecar, and moves the WAL into the file if this was the
- * last process, so that the file alone is the whole store while no process has it open. A long WAL
- * is moved by any process that leaves, since the next one to open the file alone would read all of
- * it.
+ * last process, so that the file without its WAL is the whole store while no process has it open. A
+ * long WAL is moved by any process that leaves, since the next process to open the file would read
+ * all of it.
  *
  * Processes sign off inside the turnstile, so one of them is the last. A turnstile that stays busy
  * for CLOSE_WAIT_MS is given up: the lock that counts this process ends when its descriptor is

@@ -1,5 +1,6 @@
-/* Processes that outlived their runner: found by their locks, ended where their unit may run again
- * or has ended, left alone where it is owner_bound.
+/* Processes that outlived their runner: found by their locks. Those of a unit are ended where the
+ * unit may run again or has ended, and left alone where it is owner_bound. Those of a tool call are
+ * always ended.
  *
  * A runner is the process that supervises a command, or the worker that supervises a tool call. The
  * command and its children, a tree, hold a lock on a file of the lock folder, which also has the

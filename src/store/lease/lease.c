@@ -247,8 +247,8 @@ static int holder_verb(struct hf_store *handle, enum hf_leased leased, const cha
 }
 
 /* Renews by one statement, whose guard is the token, and shows the lease that it returns.
- * HF_EGUARD, with `err` as it was: no row has this token now, for whatever reason; holder_verb then
- * reads the row and finds the reason. */
+ * HF_EGUARD, with `err` as it was: the token is not of a live lease; holder_verb then reads the row
+ * and finds the reason. */
 static int renew_in_one_statement(struct hf_store *handle, enum hf_leased leased,
                                   const char *key, const char *token_text,
                                   struct hf_lease_info *ret_info, struct hf_err *err)

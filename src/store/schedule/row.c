@@ -212,8 +212,8 @@ int schedule_replace_write(struct schedule_call *call, const struct hf_row *old,
     return sql_wake_ended(call->store, call->who, &call->write, old, &step->row, err);
 }
 
-/* What stays when the definition is replaced. `failures` and `last_error` do not: they are about
- * the old definition, and a row that is not changed is not written. */
+/* What stays when the definition is replaced. `failures` and `last_error` do not, since they are
+ * about the old definition. */
 static void keep_facts(struct hf_schedule_row *row, const struct hf_schedule_row *was)
 {
     const struct hf_schedule *old = &was->s;
@@ -269,7 +269,8 @@ int schedule_define(struct schedule_call *call, const struct hf_schedule_spec *w
         if (retimed) {
             struct hf_schedule_row old = *was; /* its timing says which slots were due */
             drop_due(call, &old, "updated", now);
-            row.s.skipped = old.s.skipped; /* with those */
+            row.s.skipped =
+                old.s.skipped; /* drop_due has counted the dropped slots there */
         }
     }
     if (retimed)

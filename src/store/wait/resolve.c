@@ -246,9 +246,11 @@ static int check_edits(const struct closing *c, const struct hf_wait_resolve *re
     return rc;
 }
 
-/* Answers a wait as the request says, in the caller's name. If it is closed by now, the answer
- * shows the outcome that is stored, and answer->accepted is false. HF_EWAITKEY or HF_ENOTFOUND:
- * there is no such wait; with a key, one that was cancelled is none. */
+/* Answers a wait as the request says, in the caller's name. If it was closed before, the answer
+ * shows the outcome that is stored, and answer->accepted is false; it is true if the same operation
+ * with the same outcome closed it. An answer to a wait that its turn has not opened yet is kept.
+ * HF_EWAITKEY or HF_ENOTFOUND: there is no such wait; with a key, one that was cancelled is
+ * none. */
 int sql_wait_resolve(struct hf_store *handle, const struct hf_caller *who,
                      const struct hf_wait_resolve *request, bool by_key,
                      struct hf_wait_answer *answer, struct hf_err *err)

@@ -1,10 +1,11 @@
 /* Where the claims of a queue go on, on PostgreSQL (the reasons are in scan.h).
  *
- * A claim looks for rows from the start of its queue. Behind an old snapshot that walks over many
- * dead index entries, so a store handle remembers for up to SCAN_QUEUES queues where the last claim
- * came to. Such a memory is a scan start. It is `worn` if the last look from the start
- * entries_walked over many entries for nothing: only then do claims go on from the remembered key.
- * At `look_at` a claim looks from the start again, and measures the wear anew. */
+ * A claim reads the queue's index from its start. While some transaction keeps an old snapshot,
+ * that start is full of entries of rows that are gone, and each claim reads them all. So a store
+ * handle remembers for up to SCAN_QUEUES queues where the last claim ended. Such a memory is a scan
+ * start. It is `worn` if the last claim from the queue's start read many entries for nothing: only
+ * then do claims begin at the remembered key. At `look_at` a claim begins at the queue's start
+ * again, and decides anew whether it is worn. */
 #include "store/work/scan.h"
 
 #include <string.h>
