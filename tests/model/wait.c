@@ -32,7 +32,7 @@ static bool of_turn(const struct m_wait *wait, const char *turn_id)
 }
 
 /* The turn that an id names, if it is its session's open one and the unit of its input is there: a
- * cancelled input may be pruned before a worker has ended its turn, which then asks nothing more. */
+ * cancelled input may be pruned before a worker has ended its turn, which asks nothing more. */
 static struct m_turn *turn_of_id(struct model_disk *disk, const char *wait_id)
 {
     char turn_id[HF_UUID_TEXT];
