@@ -285,6 +285,8 @@
     X(list_by_age_looks_at_the_last_change, 0)                                           \
     X(list_begins_with_the_newest_and_a_cursor_keeps_its_direction, 0)                   \
     X(list_filters_by_what_a_unit_belongs_to, 0)                                         \
+    X(list_of_bad_ends_leaves_out_what_was_acknowledged, 0)                              \
+    X(list_by_limit_shows_the_units_under_it, 0)                                         \
     X(list_of_a_period_is_by_creation_or_by_end, 0)                                      \
     X(list_finds_ids_and_names_by_their_beginnings_and_ends, 0)                          \
     X(a_cursor_is_of_its_list_and_filter, 0)                                             \
@@ -578,6 +580,8 @@
     X(attention_shows_what_a_turn_asks_at_once, HF_CONFORM_WAITS)                        \
     X(attention_shows_other_waits_of_turns_past_half_of_their_time, HF_CONFORM_WAITS)    \
     X(attention_counts_questions_of_units_and_turns_together, HF_CONFORM_WAITS)          \
+    X(attention_counts_silent_units_and_sessions_apart, HF_CONFORM_WAITS)                \
+    X(attention_counts_bad_ends_of_many_classes_to_the_last, HF_CONFORM_WAITS)           \
     X(attention_answers_a_question_with_one_of_its_choices, 0)                           \
     X(attention_shows_bad_ends_until_they_are_acknowledged, 0)                           \
     X(attention_shows_a_unit_again_that_ends_badly_again, 0)                             \
@@ -587,6 +591,8 @@
     X(attention_counts_questions_beyond_its_limit, 0)                                    \
     X(attention_is_of_one_tenant_or_of_all, 0)                                           \
     X(attention_finds_units_that_no_worker_claims, 0)                                    \
+    X(attention_finds_sessions_that_no_worker_takes, HF_CONFORM_WAITS)                   \
+    X(attention_looks_for_workers_beyond_the_most_urgent_thousand, 0)                    \
     X(attention_finds_a_limit_whose_holders_are_all_silent, 0)                           \
     X(queues_are_counted_by_name, 0)                                                     \
     X(holders_are_listed_and_two_at_once_are_twins, 0)                                   \
