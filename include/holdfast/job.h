@@ -210,8 +210,8 @@ struct hf_job_end {
 };
 /* End such a job, from any thread. HF_EINVAL: the verdict is LATER, the id or the token is NULL, or
  * evidence is NULL with a count above 0; HF_ENOTFOUND: the pool has no such job that is still to be
- * completed; HF_ELEASELOST: the token is not this job's. An end that the ledger would refuse, such as
- * text over its bound, makes the job fail with the error class "invalid_result". */
+ * completed; HF_ELEASELOST: the token is not this job's. An end that the ledger would refuse, such
+ * as text over its bound, makes the job fail with the error class "invalid_result". */
 HF_API HF_MUST_USE int hf_pool_complete(struct hf_pool *pool, const char *work_id,
                                         const char *token, const struct hf_job_end *end,
                                         struct hf_err *err);
