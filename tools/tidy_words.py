@@ -114,7 +114,7 @@ def lower_words(tree, exceptions, path):
         if before is not None and is_now > was:
             print(f'tidy: there is more of "{name}" than was recorded: write {instead}')
             return 1
-    lines = ",\n".join(f"{json.dumps(path)}: {json.dumps(now[path], sort_keys=True)}" for path in sorted(now))
+    lines = [f"{json.dumps(path)}: {json.dumps(now[path], sort_keys=True)}" for path in sorted(now)]
     with open(path, "w", encoding="utf-8") as out:
-        out.write("{\n" + lines + "\n}\n")
+        out.write("{\n" + ",\n".join(lines) + "\n}\n" if lines else "{}\n")
     return 0
