@@ -590,6 +590,7 @@
     X(attention_finds_a_limit_whose_holders_are_all_silent, 0)                           \
     X(queues_are_counted_by_name, 0)                                                     \
     X(holders_are_listed_and_two_at_once_are_twins, 0)                                   \
+    X(holders_of_sessions_have_the_leases_of_those, HF_CONFORM_SESSIONS)                 \
     X(ages_are_of_open_units_and_of_what_is_left_of_leases, 0)
 
 #define CASES_OF_EFFECT(X)                                                               \
