@@ -530,6 +530,7 @@
     X(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all,                    \
       HF_CONFORM_SESSIONS)                                                               \
     X(d32_budgets_of_bytes_and_rows_say_limit_and_size, HF_CONFORM_SESSIONS)             \
+    X(d32_the_budget_of_bytes_counts_all_that_a_commit_stores, HF_CONFORM_SESSIONS)      \
     X(d32_a_claim_loads_the_first_page_and_the_open_turn, HF_CONFORM_SESSIONS)           \
     X(d32_pages_are_of_the_head_that_the_first_one_had, HF_CONFORM_SESSIONS)             \
     X(d32_what_was_committed_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)

@@ -108,6 +108,10 @@ const char *hf_commit_result(struct hf_arena *arena, int64_t revision, int64_t r
 int hf_commit_result_read(const char *json, struct hf_session_committed *ret_committed,
                           struct hf_err *err);
 
+/* What a commit stores, without numbers and digests. */
+size_t hf_commit_bytes(const struct hf_session_commit *commit,
+                       const struct hf_packed *packed);
+
 /* Bytes and rows of a commit or step against the limits; HF_ETOOBIG says limit and size. */
 int hf_commit_budget(size_t bytes, size_t rows, struct hf_err *err);
 
