@@ -364,6 +364,12 @@ LEFT JOIN session_turn t ON t.turn_key = i.turn_key
 SELECT {input} FROM {input_from}
  WHERE s.session_id = $1 AND i.turn_key = s.turn_key ORDER BY i.seq
 
+-- name: session_input_known
+-- in: $1 session_id, $2 work_id
+SELECT i.seq FROM session s JOIN work_spec u ON u.work_id = $2
+  JOIN session_input i ON i.seq = u.seq AND i.session_key = s.session_key
+ WHERE s.session_id = $1
+
 -- name: session_inputs
 -- in: $1 session_id, $2 after work_id or null, $3 limit
 SELECT {input} FROM {input_from}

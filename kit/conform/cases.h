@@ -487,6 +487,8 @@
     X(session_create_is_idempotent_and_the_first_meta_stands, HF_CONFORM_SESSIONS)       \
     X(session_bad_input_names_the_field_and_writes_nothing, HF_CONFORM_SESSIONS)         \
     X(session_send_makes_one_unit_that_no_queue_sees, HF_CONFORM_SESSIONS)               \
+    X(session_send_of_a_blank_text_is_refused, HF_CONFORM_SESSIONS)                      \
+    X(session_inputs_go_on_after_an_input_of_the_session, HF_CONFORM_SESSIONS)           \
     X(session_claim_opens_a_turn_over_the_oldest_input, HF_CONFORM_SESSIONS)             \
     X(session_claim_is_by_agent, HF_CONFORM_SESSIONS)                                    \
     X(session_claim_by_id_takes_one_with_nothing_to_do, HF_CONFORM_SESSIONS)             \

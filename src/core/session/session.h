@@ -55,6 +55,9 @@ int hf_session_plan(const struct hf_session_row *row, const struct hf_claimant *
 const char *hf_session_input_note(struct hf_arena *arena, const struct hf_lease *lease,
                                   const char *reason, int64_t crashes);
 
+/* A message that is sent must say something: no provider accepts an empty text. */
+int hf_session_message_check(const struct hf_message *message, struct hf_err *err);
+
 /* The unit of an input: queued behind the gate `lane` without a lane, so that no claim by queue
  * sees it. `request` has source, source_id, source_run_id, kind and payload. */
 struct hf_session_input_spec {
