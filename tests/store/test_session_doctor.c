@@ -1,5 +1,6 @@
 /* Damage to sessions that plain SQL without the guards has done: a check finds it, on both engines,
- * and nothing where there is none; verbs report it as damage, and other sessions go on. */
+ * and nothing where there is none; verbs report it as damage, a commit does not build on it, and
+ * other sessions go on. */
 #include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <sqlite3.h>
@@ -56,7 +57,14 @@ static struct hf_session_answer *claimed(struct hf_store *store, const char *id)
     return held;
 }
 
-static void commit_turn(struct hf_store *store, const char *id, const char *text)
+static struct hf_session_answer *begun(struct hf_store *store, const char *id)
+{
+    assert_int_equal(send_to(store, id), 0);
+    return claimed(store, id);
+}
+
+static int committed(struct hf_store *store, const struct hf_session_answer *held,
+                     const char *text, struct hf_err *err)
 {
     const struct hf_part part = { .content = { text, strlen(text) } };
     const struct hf_message said = {
@@ -64,11 +72,9 @@ static void commit_turn(struct hf_store *store, const char *id, const char *text
     };
     const struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = &said };
     const struct hf_session_spent spent = { "model", "m", { .input = 1 } };
-    assert_int_equal(send_to(store, id), 0);
-    struct hf_session_answer *held = claimed(store, id);
     const struct hf_session_commit commit = {
         .size = sizeof(commit),
-        .session_id = id,
+        .session_id = held->sessions[0].session_id,
         .token = held->token,
         .turn_id = held->turn->turn_id,
         .head_revision = held->sessions[0].head_revision,
@@ -83,7 +89,13 @@ static void commit_turn(struct hf_store *store, const char *id, const char *text
         .release = true,
     };
     struct hf_session_committed done;
-    assert_int_equal(hf_session_commit(store, NULL, &commit, &done, NULL), 0);
+    return hf_session_commit(store, NULL, &commit, &done, err);
+}
+
+static void commit_turn(struct hf_store *store, const char *id, const char *text)
+{
+    struct hf_session_answer *held = begun(store, id);
+    assert_int_equal(committed(store, held, text, NULL), 0);
     hf_session_answer_free(held);
 }
 
@@ -357,6 +369,44 @@ static void a_claim_does_not_load_a_damaged_history(void **state)
     remove_place(&place);
 }
 
+/* A turn is begun, before or after the damage, and its commit is refused and writes nothing. */
+static void refused(bool postgres, const char *sql, bool before, int code,
+                    const char *field)
+{
+    struct place place = place_of(postgres, before ? "before" : "after", 0);
+    struct hf_session_answer *held = NULL, *now = NULL;
+    struct hf_err err = { 0 };
+    make_session(place.url, IDLE);
+    struct hf_store *store = opened(place.url);
+    if (!before)
+        held = begun(store, "s");
+    damage(&place, sql);
+    if (before)
+        held = begun(store, "s");
+    assert_int_equal(committed(store, held, "three", &err), code);
+    assert_string_equal(err.field, field);
+    assert_int_equal(hf_session_head(store, "s", &now, NULL), 0);
+    assert_int_equal(now->sessions->record_count, 2);
+    assert_int_equal(now->sessions->head_revision, held->sessions->head_revision);
+    assert_string_equal(now->sessions->turn_id, held->turn->turn_id);
+    hf_session_answer_free(now);
+    hf_session_answer_free(held);
+    hf_store_close(store);
+    remove_place(&place);
+}
+
+static void a_commit_refuses_what_it_cannot_build_on(void **state)
+{
+    static const char full[] = "UPDATE session SET head_revision = 9223372036854775807";
+    static const char taken[] =
+        "UPDATE work_state SET claim_group = 'another' WHERE status = 'running'";
+    (void)state;
+    for (int postgres = 0; postgres < 2; postgres++) {
+        refused(postgres, full, true, HF_EOVERFLOW, "head_revision");
+        refused(postgres, taken, false, HF_ESUPERSEDED, "turn_id");
+    }
+}
+
 static int claim_any(struct hf_store *store, struct hf_session_answer **ret_held,
                      struct hf_err *err)
 {
@@ -439,6 +489,7 @@ int main(void)
         cmocka_unit_test(damage_in_a_file_is_found),
         cmocka_unit_test(a_claim_does_not_load_a_damaged_history),
         cmocka_unit_test(damage_on_a_server_is_found),
+        cmocka_unit_test(a_commit_refuses_what_it_cannot_build_on),
         cmocka_unit_test(a_damaged_session_keeps_no_other_from_being_claimed),
         cmocka_unit_test(a_session_without_its_meta_is_damaged_and_not_absent),
     };
