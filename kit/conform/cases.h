@@ -489,6 +489,8 @@
     X(session_create_is_idempotent_and_the_first_meta_stands, HF_CONFORM_SESSIONS)       \
     X(session_bad_input_names_the_field_and_writes_nothing, HF_CONFORM_SESSIONS)         \
     X(session_send_makes_one_unit_that_no_queue_sees, HF_CONFORM_SESSIONS)               \
+    X(session_send_of_a_blank_text_is_refused, HF_CONFORM_SESSIONS)                      \
+    X(session_inputs_go_on_after_an_input_of_the_session, HF_CONFORM_SESSIONS)           \
     X(session_a_message_may_have_input_bytes_and_no_more, HF_CONFORM_SESSIONS)           \
     X(session_claim_opens_a_turn_over_the_oldest_input, HF_CONFORM_SESSIONS)             \
     X(session_claim_is_by_agent, HF_CONFORM_SESSIONS)                                    \
@@ -535,6 +537,7 @@
     X(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all,                    \
       HF_CONFORM_SESSIONS)                                                               \
     X(d32_budgets_of_bytes_and_rows_say_limit_and_size, HF_CONFORM_SESSIONS)             \
+    X(d32_the_budget_of_bytes_counts_all_that_a_commit_stores, HF_CONFORM_SESSIONS)      \
     X(d32_a_claim_loads_the_first_page_and_the_open_turn, HF_CONFORM_SESSIONS)           \
     X(d32_pages_are_of_the_head_that_the_first_one_had, HF_CONFORM_SESSIONS)             \
     X(d32_what_was_committed_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
@@ -599,6 +602,7 @@
     X(attention_finds_a_limit_whose_holders_are_all_silent, 0)                           \
     X(queues_are_counted_by_name, 0)                                                     \
     X(holders_are_listed_and_two_at_once_are_twins, 0)                                   \
+    X(holders_of_sessions_have_the_leases_of_those, HF_CONFORM_SESSIONS)                 \
     X(ages_are_of_open_units_and_of_what_is_left_of_leases, 0)
 
 #define CASES_OF_EFFECT(X)                                                               \

@@ -626,6 +626,31 @@ test_case(holders_are_listed_and_two_at_once_are_twins)
     EQ(2, fact(nth(attention(), HF_NEED_TWINS, 0), "incarnations")->number);
 }
 
+test_case(holders_of_sessions_have_the_leases_of_those)
+{
+    kit_session(t, "s");
+    send("s", NULL, "question");
+    open_by(.session_id = "s", .owner = "w", .incarnation = "a", .ttl_ms = SEC(40));
+    advance(SEC(10));
+    struct holders holders = kit_holders(AT(t), NULL);
+    EQ(1, holders.count);
+    SAME("w", holders.at[0].owner);
+    EQ(1, holders.at[0].running);
+    EQ(0, holders.at[0].silent);
+    EQ(SEC(30), holders.at[0].least_left_ms);
+    EQ(SEC(30), holders.at[0].most_left_ms);
+    claim(.id = new_id(), .owner = "w", .incarnation = "a");
+    holders = kit_holders(AT(t), "w");
+    EQ(2, holders.at[0].running);
+    EQ(SEC(30), holders.at[0].least_left_ms);
+    EQ(SEC(45), holders.at[0].most_left_ms);
+    advance(SEC(30));
+    holders = kit_holders(AT(t), "w");
+    EQ(1, holders.at[0].silent);
+    EQ(0, holders.at[0].least_left_ms);
+    EQ(SEC(15), holders.at[0].most_left_ms);
+}
+
 test_case(ages_are_of_open_units_and_of_what_is_left_of_leases)
 {
     struct hf_age_table ages;
