@@ -271,7 +271,7 @@ static void a_deferral_that_was_not_stored_keeps_the_answer_that_came_for_it(voi
 
 /* ---- questions ---------------------------------------------------------------------- */
 
-/* pay was started by a worker that is gone. */
+/* An earlier worker started pay. */
 static void wait_for_truth(void)
 {
     begin();
