@@ -349,8 +349,6 @@ test_case(wait_an_early_answer_by_an_actor_that_may_not_answer_does_not_count)
     CODE(0, t->code);
     SAME("resolved", wait_of(b)->state);
     SAME("open", wait_of(a)->state);
-    SAME(NULL, wait_of(a)->outcome);
-    EQ(0, wait_of(a)->closed_at);
     SAME("bob", wait_of(a)->actor); /* whose answer does not count */
     t->who.actor = "bob";
     approve(a);
@@ -732,8 +730,6 @@ test_case(wait_a_revocation_leaves_a_cancel_that_is_pending)
     EQ(HF_TURN_CANCEL_REQUESTED, cancel_turn(t, "s2", waits.turn_id));
     EQ(0, revoke_by(.session_id = "s2")->revoked); /* the cancel has closed it */
     IS("cancelled", waits.turn_id);
-    struct talk last = open_any();
-    CODE(0, finish_as(t, &last, HF_STATUS_CANCELLED));
 }
 
 /* ---- keys ---------------------------------------------------------------------------- */
