@@ -2,13 +2,13 @@
  *
  * hf_agent_run is the direct way: it stores the input, drives the session until the input's turn
  * has ended, and returns a report. hf_agent_serve takes sessions of its agents as they become
- * ready, until it is told to stop. Both may run in many processes over one store. A session has a
+ * ready, until it is asked to stop. Both may run in many processes over one store. A session has a
  * single owner at a time, and a run whose session is driven by another process waits for the
- * outcome. A process that is killed loses nothing: the next run or worker goes on from the last
+ * outcome. A process that is killed loses nothing: the next run or worker continues from the last
  * step.
  *
  * A model call or a tool that fails is no error of the call: the report says what became of the
- * turn. The library prints nothing; all that could be logged is told to one callback.
+ * turn. The library prints nothing; all that could be logged goes to one callback.
  *
  * Threads: an agent belongs to the thread of its loop. hf_agent_run and hf_agent_serve block and
  * step that loop, so that watches and timers of the host work meanwhile; hf_agent_cancel and
@@ -37,7 +37,7 @@ struct hf_agent;
  *   no_progress_budget  as struct hf_turn_config; 0: its default
  *   retry, host         NULL: the defaults
  *   ttl_ms … tool_retries  as struct hf_worker_config
- *   heard               all that is told while it runs or serves; NULL: none */
+ *   heard               the callback for all events while it runs or serves; NULL: none */
 struct hf_agent_config {
     size_t size;
     struct hf_loop *loop;
@@ -96,7 +96,7 @@ struct hf_agent_call {
     bool taken_over; /* performed again after a worker was lost */
 };
 
-/* What went wrong in the turn, whether or not the turn went on. */
+/* A failure in the turn, whether or not the turn continued. */
 struct hf_agent_issue {
     const char *source;  /* "model", or the name of a tool */
     const char *code;    /* NULL: none is known */
@@ -137,8 +137,8 @@ HF_API HF_MUST_USE int hf_agent_run(struct hf_agent *agent,
                                     struct hf_agent_report **ret_report,
                                     struct hf_err *err);
 
-/* The report of a turn as the store has it: of the input or turn `name`, or of the last turn where
- * it is NULL. HF_ENOTFOUND. */
+/* The report about a turn as the store has it: about the input or turn `name`, or of the last turn
+ * where it is NULL. HF_ENOTFOUND. */
 HF_API HF_MUST_USE int hf_agent_report(struct hf_store *store, const char *session_id,
                                        const char *name,
                                        struct hf_agent_report **ret_report,

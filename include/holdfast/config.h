@@ -95,7 +95,7 @@ HF_API HF_MUST_USE int hf_config_agent(const struct hf_config *config, const cha
 /* [tool.NAME] of a command; borrowed as above. HF_ENOTFOUND. */
 HF_API HF_MUST_USE int hf_config_tool(const struct hf_config *config, const char *name,
                                       struct hf_shell_tool *ret_tool, struct hf_err *err);
-/* What [tool.NAME] says of approvals, also of a built-in tool; zero where there is no such table.
+/* The approval rules of [tool.NAME], also for a built-in tool; zero where there is no such table.
  * Borrowed as above. */
 HF_API struct hf_approval hf_config_approval(const struct hf_config *config,
                                              const char *tool);

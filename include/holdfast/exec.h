@@ -28,10 +28,10 @@ extern "C" {
 struct hf_engine;
 struct hf_cell;
 
-/* What a cell asks of its host.
+/* The operations that a cell asks its host to perform.
  *   call, call_batch  tools; answered with hf_cell_results, one by one or together
  *   print             text for the model to see; takes no answer
- *   start_process     args: what to start; the answer is what the cell shall know of it
+ *   start_process     args: what to start; the answer is the JSON that the cell shall see
  *   sleep             args: milliseconds; the answer is null, when they are over
  *   wait_signal       name, args: null or how long at most in ms; the answer is the signal's
  *                     value, or null when the time is over
@@ -192,7 +192,7 @@ HF_API void hf_cell_free(struct hf_cell *cell);
 
 /* Runs on until the host is needed: the operation that is out, NULL when the cell has
  * ended. Polled again before the answer, it returns the same operation. HF_ENOMEM: the
- * machine's memory, not the cell's limit, ran out; the cell cannot go on, and is to be
+ * machine's memory, not the cell's limit, ran out; the cell cannot continue, and is to be
  * started again from its journal. */
 HF_API HF_MUST_USE int hf_cell_poll(struct hf_cell *cell, const struct hf_op **ret_op,
                                     struct hf_err *err);

@@ -3,7 +3,7 @@
  *
  * A source must not stop because its ledger does. So a request is given to the ledger with
  * a bounded wait; when that fails or takes too long it goes into a spool, a bounded file of
- * JSON lines that is synced; and the source goes on. hf_spool_reconcile brings a spool, or
+ * JSON lines that is synced; and the source continues. hf_spool_reconcile brings a spool, or
  * an export that the source wrote itself, into the ledger later. Creating is idempotent (the
  * same source triple is the same unit), so a request that reached both is still one unit.
  *
@@ -34,7 +34,7 @@ extern "C" {
  * this reference (who answers, and where: the adapter's own words), the request's payload
  * resumes it, and no unit is made. Where none or several wait, it becomes a unit as any
  * other. A channel whose messages are never answers leaves reply_ref NULL. *ret_resumed
- * says which it was; the answer's item is the unit that goes on, or the new one.
+ * says which it was; the answer's item is the unit that continues, or the new one.
  *
  * A message that comes again is found again, whichever it was, as long as its unit or, for
  * 30 days, its receipt is kept. (Should two adapters deliver one message at the same moment,
@@ -85,8 +85,8 @@ struct hf_ingress_result {
  *   HF_EINVAL, HF_ETOOBIG, HF_ECONFLICT, HF_EPOLICY …
  *                  the request itself is refused, as hf_work_create would; nothing is kept
  *   HF_EFULL, HF_EREADONLY, HF_ESTOREIO, HF_EBUSY
- *                  neither the ledger nor the spool took it; the message says why of both
- *   HF_EUNCERTAIN  neither has answered yet, and both go on trying; or the spool failed, and
+ *                  neither the ledger nor the spool took it; the message has both reasons
+ *   HF_EUNCERTAIN  neither has answered yet, and both keep trying; or the spool failed, and
  *                  the ledger may still have it. Hand it over again: it stays one unit.
  * Threads: any, at the same time. */
 HF_API HF_MUST_USE int hf_ingress_put(struct hf_ingress *ingress,

@@ -139,9 +139,9 @@ HF_API HF_MUST_USE int hf_journal_unknown(struct hf_store *store,
                                           struct hf_journal_effects **ret_effects,
                                           struct hf_err *err);
 
-/* What an operator says of an effect.
+/* The decision of an operator about an effect.
  *   status   done, failed, or unknown: it stays unknown, and needs no person any more
- *   outcome  JSON, which later begins of the effect are told. NULL: {"reason":REASON}
+ *   outcome  JSON, which later begins of the effect return. NULL: {"reason":REASON}
  *   reason   instead of an outcome. One of the two is required */
 struct hf_journal_resolve {
     uint32_t size;
@@ -151,9 +151,9 @@ struct hf_journal_resolve {
     const char *reason;
 };
 
-/* Records what an operator says of an effect that was settled as unknown, or whose lease lapsed
- * without an outcome; the caller's actor is recorded with it. *ret_effects has the effect. A repeat
- * with the same status and outcome is 0. HF_ENOTFOUND; HF_EHELD: its holder performs it;
+/* Records the decision of an operator about an effect that was settled as unknown, or whose lease
+ * lapsed without an outcome; the caller's actor is recorded with it. *ret_effects has the effect. A
+ * repeat with the same status and outcome is 0. HF_ENOTFOUND; HF_EHELD: its holder performs it;
  * HF_ECONFLICT: it was settled or resolved otherwise; HF_EINVAL and HF_ETOOBIG name the field. */
 HF_API HF_MUST_USE int hf_journal_resolve(struct hf_store *store,
                                           const struct hf_caller *who,

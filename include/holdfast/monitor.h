@@ -87,8 +87,8 @@ HF_API HF_MUST_USE int hf_pointer_reconcile(struct hf_store *store,
 #define HF_MONITOR_FRESH_MS 120000
 #define HF_MONITOR_KILL_MS 2000 /* from TERM to KILL of a process that was left behind */
 
-/* What a monitor that keeps running knows of its own store calls. All zero at the start; it
- * belongs to one monitor, which keeps it between its passes. */
+/* The state that a monitor keeps about its own store calls from pass to pass. All zero at the
+ * start; it belongs to one monitor, which keeps it between its passes. */
 struct hf_monitor_witness {
     hf_ms
         since; /* monotonic: when the calls that fail began to; 0: the last one worked */
@@ -116,7 +116,8 @@ struct hf_monitor_report {
     int64_t spared;    /* leases that were extended by one term because of it */
     bool has_pointer;
     struct hf_pointer_report pointer;
-    int64_t ending; /* process trees of orphans that were told to end and still run */
+    int64_t
+        ending; /* process trees of orphans that were signalled to end and still run */
 };
 
 /* Makes one pass:
@@ -131,7 +132,7 @@ struct hf_monitor_report {
  * When one step fails, the later ones are left out, and what was done remains.
  *   HF_EINVAL  `size`, or a plan with a pointer for which no owner is known
  * and the errors of hf_work_renew_all, hf_reaper_pass, hf_work_sweep, hf_schedule_pass and
- * hf_pointer_reconcile. A monitor goes on after an error whose class is not HF_CLASS_TERMINAL. */
+ * hf_pointer_reconcile. A monitor continues after an error whose class is not HF_CLASS_TERMINAL. */
 HF_API HF_MUST_USE int hf_monitor_pass(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_monitor_plan *plan,

@@ -140,7 +140,7 @@ struct hf_process_tell {
     const char *id;
     const char *name;
     const char *payload; /* JSON */
-    const char *key;     /* the same key again with the same content is told once */
+    const char *key;     /* the same key with the same content is stored once */
     bool wake;           /* of an append: wakes its session, in the same transaction */
 };
 
@@ -220,7 +220,7 @@ struct hf_output_chunk {
 };
 
 /* Facts about one attempt of a unit, in one transaction: chunks of output, chunks to forget,
- * and an event. They need no lease, since they say nothing of the outcome; but the attempt
+ * and an event. They need no lease, since they say nothing about the outcome; but the attempt
  * must have been made (HF_ENOTFOUND). */
 struct hf_output_add {
     uint32_t size;

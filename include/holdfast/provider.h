@@ -1,4 +1,4 @@
-/* Providers: who answers a model call, and what is heard of it while it runs.
+/* Providers: they answer model calls, and report events while a call runs.
  *
  * A provider makes one attempt per call. Retries belong to the turn machine: it yields an
  * LLM_CALL, the host starts a call, and the end of the call is the response or the error
@@ -28,7 +28,7 @@ extern "C" {
  *   tool_choice        "required", or {"name": …}: that tool
  *   parallel_tools     true or false
  *   stream             true (the default) or false
- *   images             true (the default) or false: the model takes none, and is told in their
+ *   images             true (the default) or false: the model takes none, and reads in their
  *                      place that there is one                                          */
 #define HF_MODEL_OPTIONS(X)                                                              \
     X(MAX_OUTPUT_TOKENS, max_output_tokens)                                              \
@@ -76,7 +76,7 @@ enum hf_model_event_kind { HF_MODEL_EVENTS(X) };
 /* Its word; "?" for a value that is none. */
 HF_API const char *hf_model_event_name(enum hf_model_event_kind kind);
 
-/* One thing that is heard of a call. What it points to lives until the callback returns.
+/* One event of a call. What it points to lives until the callback returns.
  * Texts are whole UTF-8 characters and need not end in a NUL. */
 struct hf_model_event {
     enum hf_model_event_kind kind;

@@ -6,7 +6,7 @@
  * outcome up: an outcome that the command recorded itself is kept, and a run that lost
  * its lease only ends what it started.
  *
- * A run has no thread: its owner polls its descriptors and steps it, so many may share a
+ * A run has no thread: its owner polls its descriptors and steps it, so that many may share a
  * loop. Threads: a run is one thread's at a time.
  */
 #ifndef HOLDFAST_RUN_H
@@ -24,7 +24,7 @@ extern "C" {
 #define HF_RUN_KIND "run"
 #define HF_RUN_TTL_MS 30000 /* of leases, where no policy says */
 
-/* What a unit's payload says of its command: an object with the members argv, cwd, env,
+/* The command of a unit, in its payload: an object with the members argv, cwd, env,
  * secrets, timeout_ms, kill_after_ms, require_close_out, evidence and input. It decides what is
  * executed on the machines of the workers, so it must never be taken from a network. */
 struct hf_command {
@@ -121,7 +121,7 @@ enum hf_run_end {
     HF_RUN_SETTLED,    /* by this run */
     HF_RUN_ITSELF,     /* the command settled the unit, or left it waiting */
     HF_RUN_TAKEN,      /* the lease was lost */
-    HF_RUN_UNRECORDED, /* the store could not be told; `err` says why */
+    HF_RUN_UNRECORDED, /* the store did not accept the outcome; `err` says why */
     HF_RUN_UNMET /* the command ended with 0, but the unit's close rule asks for what a run
                     does not have: the unit waits for a person; `err` says for what */
 };
@@ -139,7 +139,7 @@ struct hf_run_result {
 /* How it goes; complete once the run is over. Lives as long as the run. */
 HF_API const struct hf_run_result *hf_run_result(const struct hf_run *run);
 
-/* Forget the run. One that is not over is left as it is: its processes go on under their
+/* Forget the run. One that is not over is left as it is: its processes continue under their
  * lock, its lease lapses. NULL is fine. */
 HF_API void hf_run_free(struct hf_run *run);
 

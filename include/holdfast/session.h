@@ -70,10 +70,10 @@ struct hf_session {
     const char *config;    /* JSON, the caller's */
     const char *turn_id;   /* the open turn */
     hf_ms ready_at;      /* since when a worker may claim it; 0: held, or nothing to do */
-    hf_ms waiting_until; /* when the open turn wants to go on; 0: at once */
+    hf_ms waiting_until; /* when the open turn continues; 0: at once */
     const char *owner;   /* of the lease, which may have lapsed */
     const char *owner_incarnation;
-    const char *holder; /* JSON: what is known of the holder's process */
+    const char *holder; /* JSON: the known facts about the holder's process */
     int64_t lease_fence;
     hf_ms lease_ttl_ms;
     hf_ms lease_expires_at;   /* on the lease clock */
@@ -244,7 +244,8 @@ struct hf_session_claim {
     int pid;           /* 0: opaque; otherwise ties the lease to that local process */
     hf_ms wait_ms;     /* block up to this long until there is a session; not by id */
     hf_ms ttl_ms;      /* 0: 30 s */
-    size_t records; /* also load the first so many records, at most one page; 0: do not */
+    size_t
+        records; /* also load this many of the first records, at most one page; 0: do not */
 };
 
 /* Take the lease of a session and open a turn over its oldest input. An open turn is continued
@@ -258,7 +259,7 @@ struct hf_session_claim {
  * the same nonce returns the session that it took, as long as it has the lease and the turn.
  *
  * Each claim after a death without a new step counts a crash. At `poison_crashes` within the
- * window (holdfast bounds) the input gets the gate `held`, and the session goes on with the
+ * window (holdfast bounds) the input gets the gate `held`, and the session continues with the
  * next one.
  *
  * With `records` the answer also has what hf_session_load shows, except the usage: a page of the
@@ -454,7 +455,7 @@ struct hf_session_committed {
     int64_t head_revision;
     int64_t record_count;
     uint8_t chain[32];
-    bool repeated; /* the same commit had been made before; nothing was written now */
+    bool repeated; /* the same commit is stored already; nothing was written now */
 };
 
 /* Make a turn part of its session, whole: guard (token, live lease, head), nodes, blobs, usage,
@@ -489,7 +490,7 @@ HF_API HF_MUST_USE int hf_session_renew_all(struct hf_store *store,
                                             struct hf_session_renewal *renewals,
                                             size_t count, struct hf_err *err);
 
-/* A number that changes when something is told about any session: an input, an answer to a wait, a
+/* A number that changes when something happens to any session: an input, an answer to a wait, a
  * request to cancel, the end of a lease. It may change without cause. Reading it costs no
  * transaction: a holder compares it before it asks for more. */
 HF_API uint32_t hf_session_bell(struct hf_store *store);
@@ -513,7 +514,7 @@ struct hf_session_back {
     const char *session_id;
     const char *token;
     const char *reason; /* NULL: none */
-    hf_ms delay_ms;     /* the turn wants to go on so much later; 0: at once */
+    hf_ms delay_ms;     /* the turn continues this much later; 0: at once */
 };
 
 /* Hand a session back with its open turn as the last step left it: the inputs are queued again

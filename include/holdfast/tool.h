@@ -152,7 +152,7 @@ struct hf_invocation_key {
     int64_t fence; /* of the session's claim; no part of the name. 0: not known */
 };
 
-/* What a function that performs a call can ask of it. Texts live as long as the call. */
+/* What a function that performs a call can read about it. Texts live as long as the call. */
 HF_API const struct hf_invocation_key *hf_invocation_key(
     const struct hf_invocation *call);
 /* The key as one text, "SESSION/TURN/EFFECT/CALL/ATTEMPT": the idempotency key for a service.
@@ -172,7 +172,7 @@ HF_API bool hf_invocation_stopped(const struct hf_invocation *call);
  *   text     UTF-8; the model sees it as it is
  *   fail     the call had no effect, or its effect is known to have failed. retry SAFE: it may
  *            be performed again, after after_ms
- *   unknown  whether it happened cannot be told
+ *   unknown  whether it happened is not known
  * Data is copied. HF_EINVAL, HF_ETOOBIG, HF_ENOMEM: the answer is as it was. */
 HF_API HF_MUST_USE int hf_invocation_value(struct hf_invocation *call,
                                            struct hf_span json);
@@ -182,9 +182,9 @@ HF_API HF_MUST_USE int hf_invocation_fail(struct hf_invocation *call,
                                           const struct hf_failure *failure);
 HF_API HF_MUST_USE int hf_invocation_unknown(struct hf_invocation *call, const char *why);
 
-/* A deferred call: `run` starts something outside, takes the key under which its end can be told
- * (hf_wait_resolve), and defers instead of answering. The turn is put away, and no worker is needed
- * until the answer comes. An answer that was set before is forgotten.
+/* A deferred call: `run` starts something outside, takes the key under which its end can be
+ * reported (hf_wait_resolve), and defers instead of answering. The turn is put away, and no worker
+ * is needed until the answer comes. An answer that was set before is forgotten.
  *
  * The key is the same each time the call is performed. From the thread that performs the call; it
  * may ask the store. HF_EINVAL where the host has no waits, and the store's codes. */

@@ -32,7 +32,7 @@ struct hf_protocol;
 
 #define HF_UNBOUNDED INT64_C(-1)
 
-/* Surface: what the model is told it is and can do.
+/* Surface: the instructions and the tools that the model is shown.
  *   prompt  the system prompt; may be empty
  *   tools   JSON array of objects, each with a "name"; empty means none
  * Both are copied, checked and hashed here, once, so that no turn has to. HF_EINVAL,
@@ -191,7 +191,7 @@ HF_API HF_MUST_USE int hf_turn_checkpoint_done(struct hf_turn *turn, uint64_t id
                                                const struct hf_turn_delivery *delivery,
                                                struct hf_err *err); /* NULL: nothing */
 
-/* Answers to 1..n calls of the batch, in any order; the turn goes on when all are
+/* Answers to 1..n calls of the batch, in any order; the turn continues when all are
  * answered. The first answer to a call is kept. HF_ENOCALL for a call that is not in the
  * batch, HF_EANSWERED when one of the calls was answered before; then no answer of this
  * call counts. */
@@ -209,8 +209,8 @@ HF_API HF_MUST_USE int hf_turn_sleep_over(struct hf_turn *turn, uint64_t id,
 /* Asks for the end of the turn; it is saved with the turn, and a later request changes
  * nothing. A model call that is out is ended with CANCEL_LLM, a sleep and a checkpoint
  * end at once. For tools and a cell CANCEL_TOOLS or CANCEL_EXEC tells the host to stop
- * them; the turn ends when it has answered them, with whatever came of them. Only what
- * was polled is told to stop. HF_EFINISHED, HF_EANSWERED on a repeat. */
+ * them; the turn ends when it has answered them, with whatever came of them. Only
+ * effects that were polled get such an effect. HF_EFINISHED, HF_EANSWERED on a repeat. */
 HF_API HF_MUST_USE int hf_turn_cancel(struct hf_turn *turn,
                                       const struct hf_evidence *evidence,
                                       struct hf_err *err);
@@ -227,7 +227,7 @@ HF_API const struct hf_evidence *hf_turn_cancelling(const struct hf_turn *turn);
 HF_API HF_MUST_USE int hf_turn_account(struct hf_turn *turn, uint64_t id,
                                        const struct hf_usage *usage, struct hf_err *err);
 
-/* Ends the turn now. What is out is told to stop, as by a cancellation; open tool calls
+/* Ends the turn now. Effects that are out are stopped, as by a cancellation; open tool calls
  * and a running cell are recorded as unknown. fail is the outcome runtime_error after an
  * EMIT of the error. HF_EFINISHED. */
 HF_API HF_MUST_USE int hf_turn_fail(struct hf_turn *turn, const char *code,

@@ -6,7 +6,7 @@
  * transaction stores the save, takes the inputs to waiting_user or waiting_external and ends the
  * lease, so that no worker is needed until a wait is resolved.
  *
- *   open ──resolve──> resolved      the first answer; later ones are told of it
+ *   open ──resolve──> resolved      the first answer; later calls return it
  *        ──deadline─> timed_out     by the wait's policy (hf_wait_policy)
  *        ──revoke───> cancelled     also when the turn is cancelled, fails or ends
  *

@@ -39,8 +39,8 @@ struct hf_drive;
  *   tool_limit    calls of a batch that run at once; 0: 8
  *   tool_retries  how often a recorded failure of a safe or keyed tool is retried; 0: 3;
  *                 -1: never
- *   away_ms       a turn that waits for a time stays resident if it comes within so long; 0:
- *                 30,000 */
+ *   away_ms       a turn that waits for a time stays resident if that time is at most this far
+ *                 away; 0: 30,000 */
 struct hf_drive_config {
     size_t size;
     const struct hf_alloc *alloc; /* NULL: the system's */
@@ -201,7 +201,7 @@ struct hf_drive_event {
     enum hf_status status;
 };
 
-/* A drive for a claimed turn. HF_EINVAL, HF_ENOMEM. What is wrong with the save is told by the
+/* A drive for a claimed turn. HF_EINVAL, HF_ENOMEM. A fault of the save is reported by the
  * action BACK: HF_ENEWER waits 30 s, so that a newer worker takes the turn. */
 HF_API HF_MUST_USE int hf_drive_new(const struct hf_drive_config *config,
                                     const struct hf_drive_turn *turn,

@@ -4,7 +4,7 @@
  * tests. One number, the seed of a schedule, decides what workers, sweepers, submitters and
  * operators do, in which order, and what goes wrong meanwhile; so a schedule that shows a
  * fault shows it again. Watched are the promises of docs/GUARANTEES.md: after every call the
- * rows and the event log are folded and compared with what callers were told; in the end the
+ * rows and the event log are folded and compared with the answers to callers; in the end the
  * faults stop, and everything must come to its end.
  *
  *     struct hf_sim_options options = { .size = sizeof options, .seed = 1, .schedules = 100 };
