@@ -1,4 +1,4 @@
-/* What needs a person: findings about units, sessions, schedules, owners and the store.
+/* Findings that need a person: about units, sessions, schedules, owners and the store.
  *
  * A finding is data: numbers and words, and the operation that deals with it. A shell prints it
  * as a line and a command, another transport as a link. All times are those of the store's

@@ -3,7 +3,7 @@
  * A reader asks for what comes after its cursor, keeps the cursor that is returned, and
  * continues from there, in another process or after a restart. Nothing is skipped, whatever
  * writers do at the same time: an event is given only when no earlier one can appear any
- * more. What a reader cannot have is said, never passed over: events that were pruned
+ * more. A reader is never left without notice of a gap: events that were pruned
  * before it came (HF_FEED_GAP), and a history that was begun anew (HF_FEED_HISTORY).
  */
 #ifndef HOLDFAST_FEED_H

@@ -52,10 +52,9 @@ struct hf_ingress_options {
     uint32_t size;
     const char *url;                      /* of the ledger, as for hf_store_open */
     const struct hf_store_options *store; /* NULL: the defaults */
-    const char *spool;                    /* path, or NULL: what the ledger does not take
-                                             is the caller's to keep */
-    int64_t spool_bytes;                  /* 0: the limit spool_bytes */
-    hf_ms budget_ms;                      /* longest wait of one call; 0: 50 */
+    const char *spool; /* path, or NULL: the caller keeps what the ledger does not take */
+    int64_t spool_bytes; /* 0: the limit spool_bytes */
+    hf_ms budget_ms;     /* longest wait of one call; 0: 50 */
 };
 
 /* Opens nothing and waits for nothing: the ledger is opened by the first request, on a
@@ -131,14 +130,14 @@ struct hf_spool_report {
     int64_t malformed;   /* not a request: named by line and field */
     int64_t refused;     /* by the ledger, for another reason */
     bool spool;          /* false: an export, which is never written to */
-    bool trimmed;        /* what is durable was taken out of it; not by a link's name */
+    bool trimmed;        /* durable lines were taken out of it; not by a link's name */
     int64_t left;        /* lines that stay in the spool */
 };
 
 /* Bring a spool or an export into the ledger. Lines that name no actor or tenant get the
- * caller's. When all lines were tried, what is durable is taken out of a spool, and what
+ * caller's. When all lines were tried, durable lines are taken out of a spool, and a line that
  * made a problem, or was appended meanwhile, stays. On a failure of the ledger the file
- * stays whole: doing it again finds what was done. HF_ENOTFOUND, HF_EINVAL: the file. */
+ * stays whole: a second run finds the work of the first. HF_ENOTFOUND, HF_EINVAL: the file. */
 HF_API HF_MUST_USE int hf_spool_reconcile(struct hf_store *store,
                                           const struct hf_caller *who, const char *path,
                                           hf_spool_found *found, void *user,

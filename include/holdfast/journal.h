@@ -7,7 +7,7 @@
  * lease has lapsed, and says what the declared class allows. Where only a person can say what
  * became of the effect, an operator resolves it.
  *
- * Threads: any, on one handle. What an answer shows lives until the answer is freed.
+ * Threads: any, on one handle. The texts of an answer live until the answer is freed.
  */
 #ifndef HOLDFAST_JOURNAL_H
 #define HOLDFAST_JOURNAL_H
@@ -27,8 +27,8 @@ struct hf_journal_key {
     const char *key;
 };
 
-/* What is about to be performed.
- *   envelope   JSON of what is performed; its canonical form is the effect's identity
+/* The effect that is about to be performed.
+ *   envelope   JSON of the action; its canonical form is the effect's identity
  *   recovery   required
  *   can_probe  the caller has a function that tells whether a `probe` effect happened
  *   owner      for readers; required
@@ -46,7 +46,7 @@ struct hf_journal_begin {
     hf_ms ttl_ms;
 };
 
-/* What to do now.
+/* The decision of a begin: what to do now.
  *   ABSENT     it was begun: perform it, then settle it with `token`
  *   TAKE_OVER  it is held now, with `token`: `act` says to perform it again, to ask the probe, or
  *              to settle it as unknown

@@ -4,7 +4,7 @@
  * lease is renewed while the command lives, its output is shown and captured, timeouts
  * and requests to cancel reach it, and its end is recorded. The run never makes an
  * outcome up: an outcome that the command recorded itself is kept, and a run that lost
- * its lease only ends what it started.
+ * its lease only ends the processes that it started.
  *
  * A run has no thread: its owner polls its descriptors and steps it, so that many may share a
  * loop. Threads: a run is one thread's at a time.
@@ -98,8 +98,8 @@ HF_API HF_MUST_USE int hf_run_begin(struct hf_run *run, const struct hf_run_plan
 HF_API size_t hf_run_poll(struct hf_run *run, struct pollfd fds[HF_RUN_FDS],
                           hf_ms *ret_wait_ms);
 
-/* Do what is due. True when the run is over: all it started has gone, and its end is
- * recorded as far as it can be. */
+/* Take the steps that are due. True when the run is over: all its processes have gone, and its end
+ * is recorded as far as it can be. */
 HF_API bool hf_run_step(struct hf_run *run);
 
 /* Why to stop, and so how the end is recorded. */

@@ -55,8 +55,8 @@ struct hf_llm_retry {
     hf_ms retry_after_max_ms; /* 0: 60,000 */
 };
 
-/* What all turns of one kind share. Copied by hf_setup_new, except the protocol and the
- * surface, which are lent.
+/* The configuration that all turns of one kind share. Copied by hf_setup_new, except the protocol
+ * and the surface, which are lent.
  *   turn_budget         iterations a turn may take: at least 1, or HF_UNBOUNDED; a choice
  *                       that must be made
  *   no_progress_budget  failed attempts in a row; 0: 12; or HF_UNBOUNDED
@@ -284,7 +284,7 @@ HF_API HF_MUST_USE int hf_turn_save(const struct hf_turn *turn, struct hf_bytes 
 HF_API HF_MUST_USE int hf_turn_export(const struct hf_turn *turn,
                                       struct hf_bytes *ret_save, struct hf_err *err);
 
-/* What a save is of; enough to load its base. */
+/* The turn of a save; enough to load its base. */
 struct hf_save_info {
     uint32_t version;
     bool exported; /* needs neither base nor resolver */
@@ -300,7 +300,7 @@ struct hf_save_info {
 HF_API HF_MUST_USE int hf_turn_peek(struct hf_span save, struct hf_save_info *ret_info,
                                     struct hf_err *err);
 
-/* What restoring needs in addition to the setup. Of a save that is no export:
+/* The arguments of a restore, in addition to the setup. Of a save that is no export:
  *   base      must have the id, count and digest that the save names; a last step that it
  *             names must be the save's, if the save knows one
  *   resolve   lends the blob of that SHA-256, for as long as the turn lives: prompts, tool
@@ -425,7 +425,7 @@ HF_API HF_MUST_USE int hf_usage_total(const struct hf_usage *usage, int64_t *ret
 HF_API HF_MUST_USE int hf_turn_resumable(const struct hf_turn *turn, bool *ret_safe,
                                          struct hf_err *err);
 
-/* What a part counts for when history is cut to size: its bytes, 0 for reasoning. */
+/* The weight of a part when history is cut to size: its bytes, 0 for reasoning. */
 HF_API size_t hf_part_weight(const struct hf_part *part);
 
 /* Tool values are JSON with attachments as leaves: {"$attachment": {"ref": …}}. escape

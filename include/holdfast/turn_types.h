@@ -330,7 +330,7 @@ struct hf_failure {
     struct hf_span raw; /* JSON */
 };
 
-/* What a tool's side effects on the host came to; each is shown to the model. */
+/* The side effects of a tool on the host; each is shown to the model. */
 struct hf_intent {
     const char *name; /* required */
     bool failed;
@@ -462,7 +462,7 @@ struct hf_observation {
     bool truncated;
 };
 
-/* What became of a code cell. `failed` with a message: the host could not run it. `error`:
+/* The outcome of a code cell. `failed` with a message: the host could not run it. `error`:
  * it ran and raised. `unknown`: a forced end; only the machine sets it. `cancelled`: the
  * host stopped it; it has no final value. `variables`: what
  * the model is to be shown of the bindings after it (hf_code_variables makes it). */
@@ -487,7 +487,7 @@ struct hf_exec_result {
     struct hf_span variables;
 };
 
-/* What the host brings to a running turn at a checkpoint, and only there. */
+/* Messages and causes that the host adds to a running turn at a checkpoint, and only there. */
 struct hf_turn_delivery {
     size_t size;
     const struct hf_message *committed; /* user messages, kept as they are */

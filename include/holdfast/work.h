@@ -37,7 +37,7 @@ struct hf_store;
     X(SCHEDULER, "scheduler")                                                            \
     X(MANUAL, "manual")
 
-/* What a lapsed lease does to a running row. */
+/* The disposition of a running row whose lease has lapsed. */
 #define HF_DISPOSITIONS(X)                                                               \
     X(EXPIRE, "expire")           /* ends as timeout after a grace             */        \
     X(RERUNNABLE, "rerunnable")   /* may be claimed again at once              */        \
@@ -406,7 +406,7 @@ HF_API HF_MUST_USE int hf_work_events(struct hf_store *store, const struct hf_ca
                                       const char *id, int64_t after, size_t limit,
                                       struct hf_events **ret_events, struct hf_err *err);
 
-/* Counts of what is not terminal, and the ages an operator looks at first: of the caller's
+/* Counts of open rows, and the ages an operator looks at first: of the caller's
  * tenant, or of all where it names none. Terminal rows are never counted on request. */
 struct hf_stats {
     int64_t by_status[HF_STATUS_COUNT];

@@ -52,7 +52,7 @@ struct hf_engine_call {
  *                      to do instead. line: in the code, 0 when not known
  *   value              of finished and failed: canonical JSON
  *   bindings           of done and finished: all of them, in canonical form
- *   notes              what the model should know though it ended well                    */
+ *   notes              remarks for the model on a cell that ended well                    */
 struct hf_engine_stop {
     enum hf_cell_end end;
     enum hf_op_kind kind;

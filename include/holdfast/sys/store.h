@@ -343,7 +343,7 @@ struct hf_store_methods {
      * within a third of their term, get one more term; that is noted in the store's log. */
     int (*amnesty)(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
                    struct hf_err *err);
-    /* What happened to the store as a whole: entries before `before`, newest first. */
+    /* Changes of the store as a whole: entries before `before`, newest first. */
     int (*log)(struct hf_store *store, int64_t before, size_t limit, hf_logged *each,
                void *user, struct hf_err *err);
     int (*policy_set)(struct hf_store *store, const char *scope,
