@@ -181,7 +181,7 @@ WITH RECURSIVE q(queue) AS (
 SELECT queue FROM q WHERE queue IS NOT NULL LIMIT $1
 
 -- name: seen_front
--- in: $1 queue, $2 tenant or null, $3 rows, $4 claimable for so long, ms
+-- in: $1 queue, $2 tenant or null, $3 rows, $4 claimable for this long, ms
 SELECT t.tenant, t.kind, min(t.since) AS since, count(*) AS units
   FROM (SELECT w.tenant, w.kind, CASE WHEN w.updated_at > w.due_at THEN w.updated_at
                                       ELSE w.due_at END AS since

@@ -92,11 +92,11 @@ HF_API HF_MUST_USE int hf_journal_retire(struct hf_store *store, enum hf_scope s
                                          const char *scope_id, int64_t *ret_count,
                                          struct hf_err *err);
 
-/* An effect of which it is not known whether it happened, or of which an operator has said it.
- *   status      started: its holder's lease lapsed; unknown; of a resolved one what was said
+/* An effect whose outcome is not known, or was reported by an operator.
+ *   status      started: its holder's lease lapsed; unknown; of a resolved one the new status
  *   envelope    as begun, and outcome: as settled. NULL where it is longer than 2,048 characters;
  *               the view runtime_scope_effect has it
- *   known       of a resolved one: its outcome before; NULL: it was not settled
+ *   known       of a resolved one: its earlier outcome; NULL: it was not settled
  *   settled_at  0: not settled; resolved_at 0: not resolved, and actor_kind and actor are NULL */
 struct hf_journal_effect {
     const char *scope;

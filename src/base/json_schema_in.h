@@ -16,7 +16,7 @@ struct hf_json_schema {
     size_t notice_count;
 };
 
-/* Two keywords that bound a count, and what is said of a count outside. */
+/* Two keywords that bound a count, and the messages for a count outside. */
 struct hf_json_schema_bounds {
     const char *least;
     const char *most;

@@ -97,7 +97,7 @@ static const char *then_text(const char *then)
     static const char *const texts[][2] = {
         { "timeout", ", times out in " },     { "deny", ", denied in " },
         { "approve", ", approved in " },      { "fail_turn", ", its turn fails in " },
-        { "next", ", another is asked in " }, { "result", ", goes on without in " },
+        { "next", ", another is asked in " }, { "result", ", continues without in " },
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (hf_same(texts[i][0], then))

@@ -6,7 +6,7 @@
  * settles it (SETTLED) in the next step. With a settled entry the stored outcome answers the
  * machine, without a call. An entry that a lost worker left open is armed again, under the same
  * key. The envelope is canonical JSON of what identifies the request: if a stored one differs, the
- * turn would go on from another history, and it fails. */
+ * turn would continue from another history, and it fails. */
 #include "agent/drive/drive.h"
 
 #include <string.h>

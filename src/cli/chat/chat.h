@@ -111,7 +111,7 @@ void chat_flush(struct chat *chat);
 /* A remark; `failed`: in red. Formatted text is cut at 1 KiB. */
 void chat_note(struct chat *chat, bool failed, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A failure of a call, with what to do about it. The conversation goes on. */
+/* A failure of a call, with what to do about it. The conversation continues. */
 void chat_complain(struct chat *chat, int code);
 hf_ms chat_now(const struct chat *chat);
 /* Opens the agent again, with the model that is named now. */
@@ -122,7 +122,7 @@ HF_MUST_USE int chat_open_agent(struct chat *chat);
 HF_MUST_USE int chat_listen(struct chat *chat);
 /* Shows the prompt that is there, if any: of the conversation or of a question. */
 void chat_prompt(struct chat *chat);
-/* The conversation is over; a turn goes on without this process. */
+/* The conversation is over; a turn continues without this process. */
 void chat_leave(struct chat *chat);
 /* Shows the prompt and returns when a text was sent, or the conversation is over. */
 void chat_ask(struct chat *chat);
@@ -144,7 +144,7 @@ void chat_waits_begin(struct chat *chat, bool look);
 void chat_waits_end(struct chat *chat);
 /* A wait was opened. */
 void chat_waits_look(struct chat *chat);
-/* The turn goes on, or has ended: tells how what was asked was answered. */
+/* The turn continues, or has ended: tells how what was asked was answered. */
 void chat_waits_refresh(struct chat *chat);
 /* Takes the question off: it is not asked again. */
 void chat_waits_drop(struct chat *chat);

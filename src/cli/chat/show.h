@@ -22,7 +22,7 @@ struct show_tool {
 /* The end of a turn. */
 struct show_end {
     const char *session_id;
-    const char *turn_id; /* NULL: the turn goes on elsewhere */
+    const char *turn_id; /* NULL: the turn continues elsewhere */
     const char *outcome; /* a word of HF_OUTCOMES */
     bool failed;         /* it has no answer */
     bool cancelled;      /* because that was asked for */

@@ -96,7 +96,7 @@ int hf_step_create(struct hf_arena *arena, const struct hf_work_spec *request,
 #define HF_TIME_MAX_MS 253402300799999 /* the end of the year 9999 */
 int hf_work_spec_check(const struct hf_work_spec *request, struct hf_err *err);
 
-/* What a schedule and a subscription each say of the units that they make. */
+/* The members of a schedule, and of a subscription, for the units that they create. */
 #define HF_NEW_WISHES(wanted)                                                            \
     .kind = (wanted)->kind, .queue = (wanted)->queue, .lane_key = (wanted)->lane_key,    \
     .priority = (wanted)->priority, .max_attempts = (wanted)->max_attempts,              \

@@ -86,7 +86,7 @@ void hf_schedule_plan(const struct hf_schedule *schedule, const struct hf_timing
 bool hf_slots_skip(const struct hf_timing *timing, hf_ms from, hf_ms until,
                    const char *reason, struct hf_slot_skips *ret_skips);
 
-/* When a schedule that failed so many times in a row is looked at again. */
+/* When a schedule that failed this many times in a row is looked at again. */
 hf_ms hf_schedule_retry_at(int64_t failures, hf_ms now);
 
 #endif

@@ -366,7 +366,7 @@ static int own_calls(struct hf_move *move, const struct hf_tool_call *calls, siz
     return 0;
 }
 
-/* All of them answered: no effect, no id, and the protocol hears of it when its method has
+/* All of them answered: no effect, no id, and the protocol is called about it when its method has
  * returned. */
 int hf_act_start_tools(struct hf_move *move, const struct hf_tool_call *calls,
                        size_t count, struct hf_err *err)

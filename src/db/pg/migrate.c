@@ -11,7 +11,7 @@
 
 #define OLDEST_SERVER 140000
 
-/* An old program goes on next to the next version's for as long as a fleet is exchanged:
+/* An old program runs next to the next version's for as long as a fleet is exchanged:
  * a migration keeps the statements of the version before it working. */
 #define AHEAD_MAX 1
 

@@ -1,4 +1,4 @@
-/* The pointer as a file: reading it, replacing it, taking it away. Knows nothing of the
+/* The pointer as a file: reading it, replacing it, taking it away. Knows nothing about the
  * ledger. */
 #ifndef HF_RUN_MONITOR_POINTER_FILE_H
 #define HF_RUN_MONITOR_POINTER_FILE_H

@@ -56,7 +56,7 @@ size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect)
 void hf_ops_sets(struct hf_ops *ops);
 /* The call begun last has nothing to do where that earlier one returned no rows. */
 void hf_ops_only_if(struct hf_ops *ops, size_t call);
-/* The rows of the call begun last end with the one whose values make so many bytes. */
+/* The rows of the call begun last end with the one whose values make this many bytes. */
 void hf_ops_bytes_max(struct hf_ops *ops, size_t bytes);
 /* After a write whose counts, or whose rows returned by a write, are the answer: HF_EUNCERTAIN
  * where they were lost. */

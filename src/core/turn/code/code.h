@@ -87,7 +87,7 @@ HF_MUST_USE int hf_code_read_step(struct hf_arena *arena, const struct hf_record
                                   struct hf_code_step *ret_step, bool *ret_is,
                                   struct hf_err *err);
 
-/* What is asked of many steps, without building them. */
+/* Questions about many steps, answered without building them. */
 struct hf_code_peek {
     int64_t step;
     const char *cell;
