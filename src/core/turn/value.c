@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/turn/schema.h"
 
@@ -156,7 +157,7 @@ bool hf_member_absent(const struct hf_member *member, const void *from)
 /* Over the bound of the member, which counts `unit`. */
 static int too_big(struct hf_err *err, const struct hf_member *member, const char *unit)
 {
-    return hf_fail(err, HF_ETOOBIG, member->name, "%s must have at most %zu %s",
+    return hf_fail(err, HF_ETOOBIG, member->name, "%s must have at most %u %s",
                    member->name, member->max, unit);
 }
 
