@@ -1,4 +1,4 @@
-/* What reading a schema and checking with it share. */
+/* Common parts of reading a schema and checking with it. */
 #ifndef HF_BASE_JSON_SCHEMA_IN_H
 #define HF_BASE_JSON_SCHEMA_IN_H
 

@@ -87,7 +87,7 @@ struct drive_held {
     const struct hf_record *record;
 };
 
-/* What the next transaction will hold, in an arena of its own. */
+/* The content of the next transaction, in an arena of its own. */
 struct drive_pending {
     struct hf_arena arena;
     struct hf_effect_entry *begun;
@@ -244,7 +244,7 @@ int drive_defer(struct hf_drive *drive, struct drive_call *call,
 int drive_ask_truth(struct hf_drive *drive, struct drive_call *call, const char *why);
 /* Nothing is left to do here except to wait, and for long. */
 bool drive_may_go_away(const struct hf_drive *drive);
-/* What the turn waits for, into the step. */
+/* Adds the waits of the turn to the step. */
 int drive_list_waits(struct hf_drive *drive, struct hf_arena *arena,
                      struct hf_drive_step *step);
 

@@ -2,7 +2,7 @@
  *
  * One thread and one loop. At the prompt the loop is stepped until a line was sent; a message is
  * then run by hf_agent_run, which steps the same loop, so that keys and signals are heard at all
- * times. What is typed while a turn runs is kept for the next prompt.
+ * times. Text that is typed while a turn runs is kept for the next prompt.
  */
 #ifndef HF_CLI_CHAT_CHAT_H
 #define HF_CLI_CHAT_CHAT_H
@@ -28,7 +28,7 @@ struct chat_tool {
     bool ended; /* kept, so that it is known to have been shown */
 };
 
-/* What the prompt of a question is for. */
+/* The purpose of the prompt of a question. */
 enum chat_asks {
     ASKS_NOTHING, /* there is none */
     ASKS_SOON,    /* it was shown a moment ago: keys were not meant for it */
@@ -45,7 +45,7 @@ struct chat_told {
     char tool[80];
 };
 
-/* What the turn waits for. */
+/* The waits of the turn. */
 struct chat_waits {
     struct hf_timer timer;
     bool looking; /* for open waits, on the executor */
@@ -131,7 +131,7 @@ void chat_ask(struct chat *chat);
 
 /* Sends a text, or what the session has still to do if it is NULL, and shows the turn. */
 HF_MUST_USE int chat_run(struct chat *chat, const char *text);
-/* What the agent tells while it runs. `user` is the chat. */
+/* Receives the events of the agent while it runs. `user` is the chat. */
 void chat_heard(void *user, const struct hf_worker_event *event);
 
 /* ---- waits.c: questions of the turn ---------------------------------------------------- */

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 
-/* What the current line has begun with, to indent the lines that continue a list's item. */
+/* The beginning of the current line, to indent the lines that continue a list's item. */
 enum flow_lead { LEAD_SPACE, LEAD_BULLET, LEAD_NUMBER, LEAD_NUMBER_END, LEAD_OVER };
 
 struct flow {

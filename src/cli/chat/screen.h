@@ -13,7 +13,8 @@
 
 #define SCREEN_MARK "› " /* of the usual prompt */
 
-/* What was written last; a blank line is between two blocks, except between tools. */
+/* The kind of block that was written last; a blank line is between two blocks, except between
+ * tools. */
 enum screen_block { BLOCK_NONE, BLOCK_TEXT, BLOCK_TOOL, BLOCK_NOTE };
 
 struct screen {

@@ -20,7 +20,7 @@
 
 enum demo_who { DEMO_SUBMITTER, DEMO_WORKER_1, DEMO_WORKER_2, DEMO_MONITOR, DEMO_PARTS };
 
-/* What a part reports, and how the director words it. The order is the enum's. */
+/* The reports of a part, and the words of the director for them. The order is the enum's. */
 #define DEMO_REPORTS(X)                                                                  \
     X(CREATED, "created %s%s")                                                           \
     X(CLAIMED, "claimed %s, %s")                                                         \
@@ -46,7 +46,7 @@ struct demo_message {
     char text[200];
 };
 
-/* What a part has at hand in its own process. */
+/* The state of a part in its own process. */
 struct demo_stage {
     const char *ledger; /* path */
     const char *folder;

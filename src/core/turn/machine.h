@@ -52,7 +52,7 @@ struct hf_queued {
     const struct hf_log *log;
 };
 
-/* What is needed to yield the outstanding effect again, and to continue after it. */
+/* The data to yield the outstanding effect again, and to continue after it. */
 struct hf_outstanding {
     uint64_t id;  /* 0: nothing is out */
     bool yielded; /* it was polled, from this handle or from one before it */

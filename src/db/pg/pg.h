@@ -375,7 +375,7 @@ HF_MUST_USE int pg_trace_begin(struct pg *pg, const struct pg_conn *conn,
 /* Rarely true: the thread that ran this transaction is to delete old rows of hf_commit. */
 bool pg_trace_forgets(const struct pg_trace *trace);
 void pg_forget_commits(struct pg_conn *conn);
-/* What became of a transaction whose answer was lost. Its connection must be closed by then.
+/* Finds the outcome of a transaction whose answer was lost. Its connection must be closed by then.
  * PG_NOTHING: it wrote nothing and never will. */
 enum pg_outcome pg_outcome_of(struct pg *pg, const struct pg_trace *trace);
 

@@ -9,7 +9,7 @@
 
 #define HF_POINTER_VERSION 1
 
-/* What the file says. Texts are the arena's. */
+/* The content of the file. Texts are the arena's. */
 struct hf_pointer {
     const char *work_id;
     const char *source_system;

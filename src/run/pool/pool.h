@@ -115,7 +115,7 @@ void *pool_worker_main(void *arg);
 void *pool_settle_main(void *arg);
 void *pool_beat_main(void *arg);
 
-/* What the settler works with; freed by the store's allocator. NULL: no memory. */
+/* The memory of the settler; freed by the store's allocator. NULL: no memory. */
 struct settling *pool_settling_new(struct hf_pool *pool);
 
 hf_ms pool_now(const struct hf_pool *pool); /* monotonic */

@@ -47,7 +47,8 @@ struct sql_scan {
 /* `queue` "": from the start, and nothing is remembered. */
 void sql_scan_begin(struct sql_store *store, const char *queue, bool from_start,
                     struct sql_scan *ret_scan);
-/* What came of it: the rows it took, in their order, and whether there is something to sweep. */
+/* The result of a scan: the rows that it took, in their order, and whether there is something to
+ * sweep. */
 void sql_scan_end(struct sql_store *store, const struct sql_scan *scan,
                   const struct hf_ops *ops, const struct hf_call *rows, bool attention);
 

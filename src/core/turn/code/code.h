@@ -122,7 +122,7 @@ HF_MUST_USE int hf_code_exec_done(const struct hf_protocol *protocol,
                                   const struct hf_driver_state *driver,
                                   struct hf_err *err);
 
-/* What comes after an iteration; one without progress spends the budget for that. */
+/* Plans the step after an iteration; one without progress spends the budget for that. */
 HF_MUST_USE int hf_code_go_on(const struct hf_code_protocol *code, struct hf_move *move,
                               bool stalled, struct hf_err *err);
 
