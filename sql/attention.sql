@@ -1,5 +1,5 @@
--- What needs a person. Every statement reads open rows by their small indexes, or bad ends by
--- work_unacked: rows that ended well cost nothing.
+-- Findings that need a person. Every statement reads open rows by their small indexes, or bad ends
+-- by work_unacked: rows that ended well cost nothing.
 
 -- The columns of a row in their order, without the texts that may be long; a command and a
 -- question name their unit.

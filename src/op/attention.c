@@ -1,4 +1,5 @@
-/* What needs a person, told to a sink. The library finds it; this file has the sentences. */
+/* Findings that need a person, passed to a sink. The library finds it; this file has the sentences.
+ * */
 #include <stdio.h>
 #include <string.h>
 

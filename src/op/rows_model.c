@@ -1,4 +1,4 @@
-/* What can be typed after `holdfast provider` and `holdfast config`. */
+/* The rows of `holdfast provider` and `holdfast config`. */
 #include "op/op.h"
 
 #define CONFIG_OPTION                                                                    \

@@ -1,4 +1,4 @@
-/* What the operations on units of work do: create and enqueue, claim, the changes (one function for
+/* The operations on units of work: create and enqueue, claim, the changes (one function for
  * all verbs of a change), requeueing many (redrive), lists and trails. Checks of inputs against
  * each other come first, so that no store is opened for a request that cannot be right. */
 #include "op/work.h"

@@ -1,4 +1,4 @@
-/* What each effect of the turn machine asks for, and what a model's reply answers.
+/* The work for each effect of the turn machine, and the answer that a model's reply is.
  *
  * An effect goes out only after the store has its intent. A model call is decided by the journal:
  * without an entry its intent joins the pending step (DRIVE_INTENT); while that step

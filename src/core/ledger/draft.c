@@ -1,4 +1,4 @@
-/* What all steps share: entering a status, acquiring a lease, refusing. */
+/* Common parts of all steps: entering a status, acquiring a lease, refusing. */
 
 #include "core/ledger/draft.h"
 

@@ -1,4 +1,4 @@
-/* What a protocol may do: the acts, and what it may look at.
+/* The acts of a protocol, and its view of the turn.
  *
  * The last act flushes PROGRESS before its effect goes out, so that a host has stored what
  * led to an effect before it performs it. Once a cancellation or a lever has decided how

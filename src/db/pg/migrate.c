@@ -1,4 +1,4 @@
-/* What is in the schema: is it ours, how old is it, and bringing it up to date; the
+/* The content of the schema: is it ours, how old is it, and bringing it up to date; the
  * store's own row, and the history it belongs to.
  *
  * Everything pending runs in one transaction under an advisory lock of the schema's name, so

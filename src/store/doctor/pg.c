@@ -1,4 +1,4 @@
-/* What doctor looks at on a PostgreSQL server: who holds back vacuum, dead rows, settings,
+/* The checks of doctor on a PostgreSQL server: who holds back vacuum, dead rows, settings,
  * guards, the distance of the clocks, and whether events and wake-ups arrive. */
 #include "store/doctor/doctor.h"
 
