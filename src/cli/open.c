@@ -116,7 +116,7 @@ static int check_url(struct cli *cli, const char *url)
                        "sqlite:PATH, sqlite::memory: or postgres://...",
                        (int)(rest - url < 60 ? rest - url : 60), url);
     char address[HF_CONNINFO_URL];
-    if (hf_conninfo_url(url, address))
+    if (strncmp(url, "sqlite:", 7) != 0 && hf_conninfo_url(url, address))
         return hf_fail(&cli->err, HF_EINVAL, "--db",
                        "--db: a connection string of PostgreSQL is written as %s (for a "
                        "file with this name: sqlite:PATH)",
