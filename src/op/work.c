@@ -209,7 +209,8 @@ int op_check_close_out(struct op_call *call)
     if (!change->token == !change->authority)
         return op_fail(
             call, HF_EINVAL, NULL,
-            "{lease_token} is required, or {authority} for an externally owned unit");
+            "{lease_token} is required, or {authority} for a unit that is externally "
+            "owned or waits for its close rule");
     return 0;
 }
 
