@@ -165,6 +165,13 @@ struct hf_orphan {
 };
 typedef void hf_each_orphan(void *user, const struct hf_orphan *orphan);
 
+/* As hf_output_read, by the whole id; of an execution on this machine also what is in its files
+ * only, as after the death of its runner. Nothing is stored. `lock_folder` as for hf_run_new, or
+ * NULL: only what the store has. The errors of hf_output_read. */
+HF_API HF_MUST_USE int hf_run_output(struct hf_store *store, const char *lock_folder,
+                                     const char *id, int64_t attempt,
+                                     struct hf_output **ret_output, struct hf_err *err);
+
 /* Looks at every lock of the folder. Trees of work that may run again, or has ended,
  * whose runner is dead or lost its lease, get TERM, and KILL when they are found again
  * `kill_after_ms` later by the same `reaper`; owner_bound ones are only shown. Files of

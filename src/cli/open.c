@@ -348,6 +348,16 @@ int cli_store_place(struct cli *cli, struct cli_place *ret_place)
                          "--db: a store in memory cannot be shared with a command");
 }
 
+int cli_locks(struct op_call *call, const char **ret_folder)
+{
+    struct cli *cli = (struct cli *)(void *)((char *)call - offsetof(struct cli, call));
+    struct cli_place place;
+    int rc = find_place(cli, &place);
+    if (rc == 0)
+        *ret_folder = place.locks;
+    return rc;
+}
+
 int cli_reaper_new(struct cli *cli, struct hf_reaper **ret_reaper)
 {
     struct cli_place place;
