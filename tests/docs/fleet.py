@@ -85,7 +85,7 @@ class Fleet(unittest.TestCase):
             $APPROVAL $HOLDFAST_DB send 250 >&2; $APPROVAL $HOLDFAST_DB work 250 >&2
             $HOLDFAST process start --disposition externally_owned --ref job-1 --quiet
             $HOLDFAST schedule add nightly --cron '0 3 * * *' --kind report --quiet
-            $HOLDFAST trigger subscribe --source-type mail --source-key in --wake s1 --quiet
+            $HOLDFAST trigger subscribe mails --kind triage --source-type mail --source-key in --wake-session s1 --quiet
             $HOLDFAST trigger emit --source-type mail --source-key in --idempotency-key m1 --quiet
             $HOLDFAST wait list --json; $HOLDFAST process list --json
             $HOLDFAST trigger occurrences --json"""

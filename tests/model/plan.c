@@ -316,6 +316,7 @@ static enum hf_verb some_verb(struct dice *dice, enum hf_status status)
     };
     static const enum hf_verb at_wait[] = { HF_VERB_RESUME,  HF_VERB_RESUME,
                                             HF_VERB_CANCEL,  HF_VERB_CLOSE_OUT,
+                                            HF_VERB_ABANDON, HF_VERB_REQUEST_ABANDON,
                                             HF_VERB_ABANDON, HF_VERB_REQUEST_ABANDON };
     if (one_in(dice, 4))
         return (enum hf_verb)(1 + roll(dice, HF_VERB_COUNT - 1));

@@ -27,7 +27,7 @@ static enum hf_verb rule_verb(struct pair *pair, const char *id)
 enum hf_verb pair_rule(struct pair *pair, struct dice *dice,
                        const struct pair_unit **unit)
 {
-    if (pair->unit_count == 0 || !one_in(dice, 4))
+    if (pair->unit_count == 0 || !one_in(dice, 20))
         return HF_VERB_NONE;
     size_t start = roll(dice, (unsigned)pair->unit_count);
     for (size_t i = 0; i < pair->unit_count; i++) {
