@@ -83,18 +83,17 @@ class Fleet(unittest.TestCase):
         script = """set -e
             $HOLDFAST session create s1 --agent a --quiet
             $APPROVAL $HOLDFAST_DB send 250 >&2; $APPROVAL $HOLDFAST_DB work 250 >&2
-            $HOLDFAST process start --disposition externally_owned --ref job-1 --quiet
+            $HOLDFAST process start --disposition externally_owned --ref job-1 --json
             $HOLDFAST schedule add nightly --cron '0 3 * * *' --kind report --quiet
             $HOLDFAST trigger subscribe mails --kind triage --source-type mail --source-key in --wake-session s1 --quiet
             $HOLDFAST trigger emit --source-type mail --source-key in --idempotency-key m1 --quiet
-            $HOLDFAST wait list --json; $HOLDFAST process list --json
-            $HOLDFAST trigger occurrences --json"""
+            $HOLDFAST wait list --json; $HOLDFAST trigger occurrences --json"""
         done = subprocess.run(["sh", "-c", script], env=env, text=True, capture_output=True,
                               check=False, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
-        ids = [json.loads(line)["items"][0] for line in done.stdout.splitlines()]
-        return {"WAIT": ids[0]["wait_id"], "PROCESS": ids[1]["work_id"],
-                "OCCURRENCE": ids[2]["occurrence_id"]}
+        process, waits, occurrences = [json.loads(line) for line in done.stdout.splitlines()]
+        return {"WAIT": waits["items"][0]["wait_id"], "PROCESS": process["work"]["work_id"],
+                "OCCURRENCE": occurrences["items"][0]["occurrence_id"]}
 
     def test_3_all_that_reads_needs_select_only(self):
         env = {**os.environ, "PGHOSTADDR": "127.0.0.1", "PGPORT": self.port, "HOLDFAST_DB": WORKER}

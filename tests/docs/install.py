@@ -2,7 +2,7 @@
 """What is installed is enough for README's program and the examples, under strict C11.
 
 README's lines are run as they are, in a mount namespace of their own: what the build installs is the
-/usr/local there, and /etc and the cache of ldconfig are copies. Only the lines that build are left out.
+/usr/local there, and /etc and the cache of ldconfig are copies. The lines that build are left out.
 scripts/check-install runs them too, in a bare root.
 """
 
@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-# What takes minutes, and needs the network: the build under test stands for it.
+# What takes minutes, and needs the network: the build under test is used instead.
 BUILDS = ["scripts/setup build", "meson setup build-install -Dtests=disabled", "meson install -C build-install"]
 # $1: the folder that has the namespace's usr/local, etc and cache
 ENTER = """set -e
