@@ -305,8 +305,8 @@ class CloseRules(RunCase):
                          ["waiting_set", "lease_released", "escalated"])
         self.assertLess(len(trail), 10)
         # What the message says closes it, whatever has become of the runner.
-        (line,) = [line for line in done.err.splitlines() if "to go on: " in line]
-        words = line.split("to go on: holdfast ")[1].replace("NAME", "ann").split()
+        (line,) = [line for line in done.err.splitlines() if "to continue: " in line]
+        words = line.split("to continue: holdfast ")[1].replace("NAME", "ann").split()
         self.assertEqual(words[:2] + words[3:], ["work", "close-out", "--status", "done",
                                                  "--authority", "ann", "--reviewer", "ann"])
         self.ok(*words)

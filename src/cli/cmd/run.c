@@ -725,7 +725,8 @@ static void tell_unmet(struct job *job)
              "the command ended with exit code 0, but unit %s waits for a person: %s",
              job->work_id, job->result.err.message);
     cli_note(
-        cli, "to go on: holdfast work close-out %s --status done --authority NAME --%s",
+        cli,
+        "to continue: holdfast work close-out %s --status done --authority NAME --%s",
         job->work_id,
         hf_same(job->result.err.field, "evidence") ? "evidence REF" : "reviewer NAME");
     cli->exit_code = 125;

@@ -411,7 +411,7 @@ static void describe_held(struct maker *m, const struct hf_look_row *seen,
     fact_text(m, "error_class", work->error_class);
     act_on(m, work->session_id ? "work.cancel" : "job.release", work);
     input_text(m, "reason",
-               work->session_id ? "its session goes on without it"
+               work->session_id ? "its session continues without it"
                                 : "its cause is removed");
 }
 
