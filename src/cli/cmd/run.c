@@ -600,7 +600,7 @@ static int read_exit(struct job *job)
     return rc;
 }
 
-/* Did its run tell of something of ours instead of the command's exit code 0? */
+/* Did its run report a fault of ours instead of the command's exit code 0? */
 static bool was_unmet(const struct hf_work *work)
 {
     enum hf_status status = hf_status_of(work->status);
