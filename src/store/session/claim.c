@@ -416,8 +416,10 @@ static bool add_candidates(struct claiming *c, const struct hf_ops *look, size_t
         struct hf_err why = { 0 };
         struct hf_session_row *row = &rows[*count];
         int rc = session_read_seen(found, i, row, &why);
-        if (rc && skips(c, rc, &why))
+        if (rc) {
+            (void)skips(c, rc, &why); /* a row is unreadable only if it is damaged */
             continue;
+        }
         bool live = hf_lease_live(&row->lease, look->batch.lease_now) &&
                     row->check_at > 0;
         any_live |= live;
