@@ -8,6 +8,7 @@
 
 #include <holdfast/ingress.h>
 #include <holdfast/monitor.h>
+#include <holdfast/run.h>
 
 #include "base/ident.h"
 #include "base/text.h"
@@ -209,7 +210,8 @@ int op_check_close_out(struct op_call *call)
     if (!change->token == !change->authority)
         return op_fail(
             call, HF_EINVAL, NULL,
-            "{lease_token} is required, or {authority} for an externally owned unit");
+            "{lease_token} is required, or {authority} for a unit that is externally "
+            "owned or waits for its close rule");
     return 0;
 }
 
@@ -428,13 +430,23 @@ int op_run_events(struct op_call *call)
     return rc;
 }
 
+int op_output(struct op_call *call, const char *work_id, int64_t attempt,
+              struct hf_output **ret_output)
+{
+    const char *locks = NULL;
+    int rc = call->locks ? call->locks(call, &locks) : 0;
+    return rc ? rc
+              : hf_run_output(call->store, locks, work_id, attempt, ret_output,
+                              call->err);
+}
+
 int op_run_output(struct op_call *call)
 {
     struct hf_read_request *in = call->in;
     struct hf_output *output = NULL;
     int rc = op_full_id(call, in->id, &in->id);
     if (rc == 0)
-        rc = hf_output_read(call->store, in->id, in->attempt, &output, call->err);
+        rc = op_output(call, in->id, in->attempt, &output);
     if (rc)
         return rc;
     struct hf_output_streams streams;
