@@ -15,7 +15,8 @@
  * again returns the stored result, without a lease.
  *
  * Every verb is one blocking call that may be made from any thread on one handle; writes of
- * several threads share a commit. A host with an event loop runs them on its executor.
+ * several threads share a commit. A host with an event loop submits them (holdfast/submit.h), or
+ * runs them on its executor.
  *
  * Errors of their own:
  *   HF_ESESSIONBUSY     another owner holds the session: retry later
@@ -493,6 +494,13 @@ HF_API HF_MUST_USE int hf_session_renew_all(struct hf_store *store,
  * request to cancel, the end of a lease. It may change without cause. Reading it costs no
  * transaction: a holder compares it before it asks for more. */
 HF_API uint32_t hf_session_bell(struct hf_store *store);
+
+/* The arguments of hf_session_release, for hf_submit. */
+struct hf_session_release {
+    uint32_t size;
+    const char *session_id;
+    const char *token;
+};
 
 /* Release a session without an open turn. With one it is HF_ETRANSITION: commit it or hand it
  * back. The same call again returns 0 until another lease has ended. HF_ESESSIONLOST. */

@@ -487,6 +487,7 @@
     X(session_create_is_idempotent_and_the_first_meta_stands, HF_CONFORM_SESSIONS)       \
     X(session_bad_input_names_the_field_and_writes_nothing, HF_CONFORM_SESSIONS)         \
     X(session_send_makes_one_unit_that_no_queue_sees, HF_CONFORM_SESSIONS)               \
+    X(session_a_message_may_have_input_bytes_and_no_more, HF_CONFORM_SESSIONS)           \
     X(session_claim_opens_a_turn_over_the_oldest_input, HF_CONFORM_SESSIONS)             \
     X(session_claim_is_by_agent, HF_CONFORM_SESSIONS)                                    \
     X(session_claim_by_id_takes_one_with_nothing_to_do, HF_CONFORM_SESSIONS)             \
@@ -517,6 +518,8 @@
     X(d32_the_same_commit_again_returns_its_receipt_without_a_lease,                     \
       HF_CONFORM_SESSIONS)                                                               \
     X(d32_commit_needs_the_live_lease_the_head_and_the_turn, HF_CONFORM_SESSIONS)        \
+    X(d32_a_token_is_of_one_session_alone, HF_CONFORM_SESSIONS)                          \
+    X(d32_a_revision_at_its_ceiling_is_told_and_not_wrapped, HF_CONFORM_SESSIONS)        \
     X(an_input_that_ends_badly_has_the_reason_of_its_turn, HF_CONFORM_SESSIONS)          \
     X(d32_of_two_commits_at_one_revision_one_applies, HF_CONFORM_SESSIONS)               \
     X(d32_steps_store_provisional_nodes_that_a_commit_makes_final, HF_CONFORM_SESSIONS)  \

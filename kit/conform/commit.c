@@ -110,6 +110,38 @@ test_case(d32_commit_needs_the_live_lease_the_head_and_the_turn)
     EQ(0, load(.session_id = "s")->node_count);
 }
 
+test_case(d32_a_token_is_of_one_session_alone)
+{
+    struct talk talk = begun(t, "question");
+    kit_session(t, "other");
+    send("other", NULL, "question");
+    struct talk foreign = talk;
+    foreign.token = open_any().token; /* of the same fence, and live */
+    const char *before = picture();
+    CODE(HF_ESESSIONLOST, step_with(&foreign, record("one")));
+    CODE(HF_ESESSIONLOST, finish(&foreign, "one"));
+    CODE(HF_ESESSIONLOST, release(&foreign));
+    CODE(HF_ESESSIONLOST, back(&foreign));
+    UNCHANGED(before);
+    EQ(0, head("s")->head_revision);
+    EQ(0, load(.session_id = "s")->turn->step);
+    CODE(0, finish(&talk, "one"));
+}
+
+test_case(d32_a_revision_at_its_ceiling_is_told_and_not_wrapped)
+{
+    struct talk talk = begun(t, "question");
+    struct hf_session_commit commit = kit_commit_of(&talk);
+    const char *before = picture();
+    commit.head_revision = INT64_MAX;
+    CODE(HF_EOVERFLOW, kit_commit(AT(t), commit, NULL));
+    SAME("head_revision", t->err.field);
+    commit.head_revision = INT64_MAX - 1;
+    CODE(HF_EHEADMOVED, kit_commit(AT(t), commit, NULL));
+    UNCHANGED(before);
+    CODE(0, finish(&talk, "answer"));
+}
+
 test_case(an_input_that_ends_badly_has_the_reason_of_its_turn)
 {
     static const char begins[] = "{\"kind\":\"k\",\"text\":\"";

@@ -375,6 +375,8 @@ int m_session_commit(struct hf_store *store, const struct hf_caller *who,
     int rc = pack(&call, commit->records, commit->added_count, commit->chain, &packed);
     if (rc == 0)
         rc = within(&call, bytes_of(commit, &packed), rows);
+    if (rc == 0 && commit->head_revision == INT64_MAX)
+        rc = hf_fail(err, HF_EOVERFLOW, "head_revision", "at its ceiling");
     struct m_session *s = rc ? NULL : m_session_find(&call, commit->session_id, &rc);
     if (rc)
         return rc;

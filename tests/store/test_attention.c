@@ -141,8 +141,11 @@ static void each_plan_begins_with_its_index(void **state)
         }
         assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
         bool indexed = strstr(plan, reads[i].plan + strlen("USING INDEX "));
-        /* Rows that a compound query collects by indexes are scanned under its name. */
-        bool scans = strstr(plan, "SCAN w\n") && !strstr(plan, "CO-ROUTINE w\n");
+        /* Rows that a compound query collects by indexes are scanned under its name: as they come,
+         * or, where each is joined with a row of another table, from where they were collected. */
+        bool collected = strstr(plan, "CO-ROUTINE w\n") ||
+                         strstr(plan, "MATERIALIZE w\n");
+        bool scans = strstr(plan, "SCAN w\n") && !collected;
         if (!indexed || scans || strstr(plan, "SCAN work_state\n"))
             fail_msg("%s: %s", one->name, plan);
     }
