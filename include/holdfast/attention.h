@@ -132,7 +132,7 @@ struct hf_ack {
 /* Marks units that ended `failed`, `timeout` or `abandoned` as seen: an event
  * `work_acknowledged` names the actor. A unit that is requeued and ends badly again is a finding
  * again. *ret_count is how many were marked now; a unit that was marked before is not counted.
- * HF_EINVAL, HF_ENOTFOUND, HF_EAMBIGUOUS; HF_EILLEGAL naming the unit that has not ended badly,
+ * HF_EINVAL, HF_ENOTFOUND, HF_EAMBIGUOUS; HF_ETRANSITION naming the unit that has not ended badly,
  * and then none of `ids` is marked. */
 HF_API HF_MUST_USE int hf_attention_ack(struct hf_store *store,
                                         const struct hf_caller *who,

@@ -1,5 +1,5 @@
 /* Damage to sessions that plain SQL without the guards has done is found by a check, on both
- * engines, and a store without damage has none. */
+ * engines, and a store without damage has none. A commit does not build on it. */
 #include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <holdfast/turn.h>
@@ -17,7 +17,7 @@ static char folder[64];
 
 /* ---- a session with two turns ------------------------------------------------------- */
 
-static void commit_turn(struct hf_store *store, const char *text)
+static struct hf_session_answer *begun(struct hf_store *store)
 {
     static const char message[] =
         "{\"kind\":\"message\",\"message\":{\"id\":\"m\",\"role\":\"user\",\"parts\":"
@@ -26,15 +26,22 @@ static void commit_turn(struct hf_store *store, const char *text)
                                           .session_id = "s",
                                           .message = message };
     const struct hf_session_claim claim = { .size = sizeof(claim), .session_id = "s" };
+    struct hf_answer *sent = NULL;
+    struct hf_session_answer *held = NULL;
+    assert_int_equal(hf_session_send(store, NULL, &send, &sent, NULL), 0);
+    assert_int_equal(hf_session_claim(store, NULL, &claim, &held, NULL), 0);
+    hf_answer_free(sent);
+    return held;
+}
+
+static int committed(struct hf_store *store, const struct hf_session_answer *held,
+                     const char *text, struct hf_err *err)
+{
     const struct hf_part part = { .content = { text, strlen(text) } };
     const struct hf_message said = {
         .id = "m", .role = HF_ROLE_ASSISTANT, .parts = &part, .part_count = 1
     };
     const struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = &said };
-    struct hf_answer *sent = NULL;
-    struct hf_session_answer *held = NULL;
-    assert_int_equal(hf_session_send(store, NULL, &send, &sent, NULL), 0);
-    assert_int_equal(hf_session_claim(store, NULL, &claim, &held, NULL), 0);
     const struct hf_session_commit commit = {
         .size = sizeof(commit),
         .session_id = "s",
@@ -50,8 +57,13 @@ static void commit_turn(struct hf_store *store, const char *text)
         .release = true,
     };
     struct hf_session_committed done;
-    assert_int_equal(hf_session_commit(store, NULL, &commit, &done, NULL), 0);
-    hf_answer_free(sent);
+    return hf_session_commit(store, NULL, &commit, &done, err);
+}
+
+static void commit_turn(struct hf_store *store, const char *text)
+{
+    struct hf_session_answer *held = begun(store);
+    assert_int_equal(committed(store, held, text, NULL), 0);
     hf_session_answer_free(held);
 }
 
@@ -160,21 +172,11 @@ static void free_open_turn(struct open_turn *open)
 /* Two steps: the model call is begun; it is settled, and both tool calls are begun. */
 static void open_turn(const char *url)
 {
-    static const char message[] =
-        "{\"kind\":\"message\",\"message\":{\"id\":\"m\",\"role\":\"user\",\"parts\":"
-        "[{\"kind\":\"text\",\"content\":\"pay twice\"}]}}";
-    const struct hf_session_send send = { .size = sizeof(send),
-                                          .session_id = "s",
-                                          .message = message };
-    const struct hf_session_claim claim = { .size = sizeof(claim), .session_id = "s" };
     struct hf_store *store = NULL;
-    struct hf_answer *sent = NULL;
-    struct hf_session_answer *held = NULL;
     struct hf_session_stepped at;
     struct open_turn open = { .turn = NULL };
     assert_int_equal(hf_store_open(url, NULL, &store, NULL), 0);
-    assert_int_equal(hf_session_send(store, NULL, &send, &sent, NULL), 0);
-    assert_int_equal(hf_session_claim(store, NULL, &claim, &held, NULL), 0);
+    struct hf_session_answer *held = begun(store);
     make_open_turn(&open, held->turn->turn_id);
     const struct hf_effect_entry model = { .key = "1",
                                            .kind = "llm_call",
@@ -206,7 +208,6 @@ static void open_turn(const char *url)
     step.begun_count = 2;
     assert_int_equal(hf_session_step(store, NULL, &step, &at, NULL), 0);
     free_open_turn(&open);
-    hf_answer_free(sent);
     hf_session_answer_free(held);
     hf_store_close(store);
 }
@@ -369,7 +370,7 @@ static void remove_store(const char *path)
 {
     static const char *const ends[] = { "", "-hf", "-shm", "-wal" };
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        char name[120];
+        char name[420];
         (void)snprintf(name, sizeof(name), "%s%s", path, ends[i]);
         (void)unlink(name); /* not each of them is there */
     }
@@ -390,23 +391,77 @@ static void damage_in_a_file_is_found(void **state)
         }
 }
 
+static void damage_schema(const char *schema, const char *damage)
+{
+    char sql[900];
+    (void)snprintf(sql, sizeof(sql),
+                   "SET session_replication_role = replica; SET search_path = %s; %s",
+                   schema, damage);
+    (void)pg_server_sql(&server, sql);
+}
+
 static void damage_on_a_server_is_found(void **state)
 {
     (void)state;
     for (size_t g = 0; g < GROUPS; g++)
         for (size_t i = 0; i < groups[g].count; i++) {
-            char url[400], schema[24], sql[900];
+            char url[400], schema[24];
             (void)snprintf(schema, sizeof(schema), "%s%zu", groups[g].name, i);
             (void)pg_server_schema(server.url, schema, url);
             groups[g].make(url);
             must_be_sound(url);
-            (void)snprintf(
-                sql, sizeof(sql),
-                "SET session_replication_role = replica; SET search_path = %s; %s",
-                schema, groups[g].damages[i].sql);
-            (void)pg_server_sql(&server, sql);
+            damage_schema(schema, groups[g].damages[i].sql);
             must_find(url, &groups[g].damages[i]);
         }
+}
+
+/* A turn is begun, before or after the damage, and its commit is refused and writes nothing. */
+static void refused(bool postgres, const char *damage, bool before, int code,
+                    const char *field)
+{
+    static int number;
+    char at[400], name[24];
+    struct hf_store *store = NULL;
+    struct hf_session_answer *held = NULL, *now = NULL;
+    struct hf_err err = { 0 };
+    (void)snprintf(name, sizeof(name), "refused%d", number++);
+    if (postgres)
+        (void)pg_server_schema(server.url, name, at);
+    else
+        (void)snprintf(at, sizeof(at), "%s/%s.db", folder, name);
+    make_session(at);
+    assert_int_equal(hf_store_open(at, NULL, &store, NULL), 0);
+    if (!before)
+        held = begun(store);
+    if (postgres)
+        damage_schema(name, damage);
+    else
+        damage_file(at, damage);
+    if (before)
+        held = begun(store);
+    assert_int_equal(committed(store, held, "three", &err), code);
+    assert_string_equal(err.field, field);
+    assert_int_equal(hf_session_head(store, "s", &now, NULL), 0);
+    assert_int_equal(now->sessions->record_count, 2);
+    assert_int_equal(now->sessions->head_revision, held->sessions->head_revision);
+    assert_string_equal(now->sessions->turn_id, held->turn->turn_id);
+    hf_session_answer_free(now);
+    hf_session_answer_free(held);
+    hf_store_close(store);
+    if (!postgres)
+        remove_store(at);
+}
+
+static void a_commit_refuses_what_it_cannot_build_on(void **state)
+{
+    static const char full[] = "UPDATE session SET head_revision = 9223372036854775807";
+    static const char taken[] =
+        "UPDATE work_state SET claim_group = 'another' WHERE status = 'running'";
+    (void)state;
+    for (int postgres = 0; postgres < 2; postgres++) {
+        refused(postgres, full, true, HF_EOVERFLOW, "head_revision");
+        refused(postgres, taken, false, HF_ESUPERSEDED, "turn_id");
+    }
 }
 
 /* The session is claimed, and its owner can end that; only the records are left out. */
@@ -440,6 +495,7 @@ int main(void)
         cmocka_unit_test(damage_in_a_file_is_found),
         cmocka_unit_test(a_claim_does_not_load_a_damaged_history),
         cmocka_unit_test(damage_on_a_server_is_found),
+        cmocka_unit_test(a_commit_refuses_what_it_cannot_build_on),
     };
     (void)snprintf(folder, sizeof(folder), "/tmp/hf-session-doctor-XXXXXX");
     if (!mkdtemp(folder))
