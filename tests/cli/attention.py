@@ -369,7 +369,7 @@ class Attention(Case):
         [item] = self.look()
         self.assertEqual((item["what"], item["subject"], item["kind"], item["severity"]),
                          ("unknown_effect", "effect", "tool_call", "now"))
-        reason = "a worker that is gone had started the call; whether it happened cannot be told"
+        reason = "an earlier worker started the call; whether it happened is not known"
         self.assertRegex(item["facts"].pop("key"), r"^2/\w+/1$")
         self.assertEqual(item["facts"], {"session_id": "s1", "recovery": "ask", "reason": reason,
                                          "tool": "pay", "arguments": {}})
