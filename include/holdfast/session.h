@@ -223,8 +223,8 @@ struct hf_session_send {
 };
 
 /* Send a message: one unit of the ledger from the moment that this returns 0. The same key and
- * content return the same unit with created = false; other content is HF_ECONFLICT. HF_ENOTFOUND,
- * HF_ESESSIONDELETED. */
+ * content return the same unit with created = false; other content is HF_ECONFLICT. HF_EINVAL for a
+ * message without an attachment whose text is blank. HF_ENOTFOUND, HF_ESESSIONDELETED. */
 HF_API HF_MUST_USE int hf_session_send(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_session_send *request,
@@ -352,8 +352,9 @@ HF_API HF_MUST_USE int hf_session_list(struct hf_store *store,
                                        struct hf_err *err);
 
 /* The inputs of a session in order, from the one after work id `after` (NULL: the first), at
- * most `limit` (0: 100). Inputs whose unit was pruned are left out. HF_EINVAL, HF_ENOTFOUND,
- * HF_ETOOBIG for `limit`, and the errors of a store. */
+ * most `limit` (0: 100). Inputs whose unit was pruned are left out. HF_EINVAL, also for an `after`
+ * that is no input of the session or was pruned, HF_ENOTFOUND, HF_ETOOBIG for `limit`, and the
+ * errors of a store. */
 HF_API HF_MUST_USE int hf_session_inputs(struct hf_store *store, const char *session_id,
                                          const char *after, size_t limit,
                                          struct hf_session_answer **ret_answer,

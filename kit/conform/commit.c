@@ -415,6 +415,37 @@ test_case(d32_budgets_of_bytes_and_rows_say_limit_and_size)
     EQ(512, head("s")->record_count);
 }
 
+/* 28 bytes of outcome, 7 of config, 6 of usage, 11 of the unit, the rest of the blob. */
+test_case(d32_the_budget_of_bytes_counts_all_that_a_commit_stores)
+{
+    struct talk talk = begun(t, "question");
+    struct hf_session_blob blob = { .bytes = { kit_filled(t, 'x', 1048524), 1048524 } };
+    struct hf_session_spent spent = { "model", "m", { .input = 1 } };
+    struct hf_work_spec unit = { .size = sizeof(unit),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = "job-1",
+                                 .kind = "mail",
+                                 .payload = "{}",
+                                 .priority = -1 };
+    struct hf_session_commit commit = kit_commit_of(&talk);
+    CODE(0, hf_session_blob_put(t->store, blob.bytes, blob.hash, &t->err));
+    commit.blobs = &blob;
+    commit.spent = &spent;
+    commit.units = &unit;
+    commit.blob_count = commit.spent_count = commit.unit_count = 1;
+    commit.config = "{\"a\":10}";
+    CODE(HF_ETOOBIG, kit_commit(AT(t), commit, NULL));
+    TRUE(contains(t->err.message, "1048577 bytes; commit_bytes allows 1048576"));
+    commit.config = "{\"a\":1}";
+    spent.model = "mm";
+    CODE(HF_ETOOBIG, kit_commit(AT(t), commit, NULL));
+    spent.model = "m";
+    unit.queue = "q";
+    CODE(HF_ETOOBIG, kit_commit(AT(t), commit, NULL));
+    unit.queue = NULL;
+    CODE(0, kit_commit(AT(t), commit, NULL));
+}
+
 test_case(d32_a_claim_loads_the_first_page_and_the_open_turn)
 {
     struct talk talk = begun(t, "question");

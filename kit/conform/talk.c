@@ -95,6 +95,49 @@ test_case(session_send_makes_one_unit_that_no_queue_sees)
     EQ(3, inputs("s")->input_count);
 }
 
+test_case(session_send_of_a_blank_text_is_refused)
+{
+    kit_session(t, "s");
+    send("s", "k", "");
+    CODE(HF_EINVAL, t->code);
+    SAME("message", t->err.field);
+    TRUE(contains(t->err.message, "write a text"));
+    send("s", "k", " \\t\\r\\n");
+    CODE(HF_EINVAL, t->code);
+    EQ(0, inputs("s")->input_count);
+    send("s", "k", " .");
+    CODE(0, t->code);
+}
+
+/* How many inputs of "s" a page after this one has. */
+static size_t count_after(struct hf_conform *t, const char *after)
+{
+    struct hf_session_answer *page = NULL;
+    if (!t->failed)
+        t->code = kit_called(
+            t, hf_session_inputs(t->store, "s", after, 0, &page, kit_err(t)));
+    size_t count = page ? page->input_count : 0;
+    hf_session_answer_free(page);
+    return count;
+}
+
+test_case(session_inputs_go_on_after_an_input_of_the_session)
+{
+    kit_session(t, "s");
+    kit_session(t, "u");
+    const char *one = send_id("s", "one"), *two = send_id("s", "two");
+    const char *foreign = send_id("u", "three");
+    EQ(2, count_after(t, NULL));
+    EQ(1, count_after(t, one));
+    EQ(0, count_after(t, two));
+    CODE(0, t->code);
+    EQ(0, count_after(t, foreign));
+    CODE(HF_EINVAL, t->code);
+    SAME("after", t->err.field);
+    EQ(0, count_after(t, "absent"));
+    CODE(HF_EINVAL, t->code);
+}
+
 test_case(session_a_message_may_have_input_bytes_and_no_more)
 {
     static const char end[] = "\"}]}}"; /* after the text */

@@ -242,9 +242,15 @@ static int own_form(struct hf_arena *arena, struct hf_span text, const char **re
     struct hf_decoded *owner = NULL;
     const struct hf_record *record = NULL;
     struct hf_bytes json = { 0 };
-    int rc = hf_record_decode(arena->alloc, text, &owner, &record, err);
+    struct hf_err why = { 0 };
+    int rc = hf_record_decode(arena->alloc, text, &owner, &record, &why);
     if (rc == 0 && (record->kind != HF_RECORD_MESSAGE || !record->message))
-        rc = hf_fail(err, HF_EINVAL, "message", "it is a record, but not a message");
+        rc = hf_fail(&why, HF_EINVAL, "message", "it is a record, but not a message");
+    if (rc)
+        rc = hf_fail(err, rc, "message", "message must be a record of kind message: %s",
+                     why.message);
+    if (rc == 0)
+        rc = hf_session_message_check(record->message, err);
     if (rc == 0)
         rc = hf_record_encode(arena->alloc, record, &json, err);
     if (rc == 0) {
@@ -259,7 +265,6 @@ static int own_form(struct hf_arena *arena, struct hf_span text, const char **re
 static int check_send(struct hf_arena *arena, struct hf_session_send *request,
                       struct hf_err *err)
 {
-    struct hf_err why = { 0 };
     struct hf_span text = { request->message,
                             request->message ? strlen(request->message) : 0 };
     int rc = hf_session_id_check(request->session_id, err);
@@ -271,12 +276,7 @@ static int check_send(struct hf_arena *arena, struct hf_session_send *request,
         rc = hf_fail(err, HF_ETOOBIG, "message",
                      "message has %zu bytes; input_bytes allows %lld", text.len,
                      (long long)HF_MAX_INPUT_BYTES);
-    if (rc)
-        return rc;
-    rc = own_form(arena, text, &request->message, &why);
-    return rc ? hf_fail(err, rc, "message",
-                        "message must be a record of kind message: %s", why.message)
-              : 0;
+    return rc ? rc : own_form(arena, text, &request->message, err);
 }
 
 int hf_session_send_check(struct hf_arena *arena, const struct hf_session_send *wanted,
