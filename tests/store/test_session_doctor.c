@@ -147,10 +147,10 @@ static void poll_for(struct hf_turn *turn, enum hf_effect_kind kind,
 static void begin_turn(struct open_turn *open, const char *turn_id)
 {
     const struct hf_part words = { .content = SPAN("pay twice") };
-    const struct hf_message message = {
+    const struct hf_message said = {
         .id = "in", .role = HF_ROLE_USER, .parts = &words, .part_count = 1
     };
-    const struct hf_record input = { .kind = HF_RECORD_MESSAGE, .message = &message };
+    const struct hf_record input = { .kind = HF_RECORD_MESSAGE, .message = &said };
     const struct hf_turn_start start = { .size = sizeof(start),
                                          .session_id = "s",
                                          .turn_id = turn_id,
