@@ -2,9 +2,9 @@
  *
  *     pay_tool
  *
- * Prints the tool as a model is told of it. The bank of this program is a list in memory; a real
- * one recognises a payment by the key of the call, which is the same when a worker that died is
- * replaced. docs/effects.md explains it; tests/soak/turn_worker.c runs a tool in a worker.
+ * Prints the declaration that a model receives. The bank of this program is a list in memory; a
+ * real one recognises a payment by the key of the call, which is the same when a worker that died
+ * is replaced. docs/effects.md explains it; tests/soak/turn_worker.c runs a tool in a worker.
  *
  *     cc pay_tool.c $(pkg-config --cflags --libs holdfast-net)
  */

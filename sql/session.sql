@@ -395,7 +395,7 @@ UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
 
 -- name: session_free
 -- After session_fenced or session_commit in the same batch.
--- in: $1 session_id, $2 nonce, $3 how much later an open turn wants to go on, or null; $4 token and
+-- in: $1 session_id, $2 nonce, $3 how much later an open turn continues, or null; $4 token and
 --     $5 verb that a repeat is known by, or null
 -- sets: text text bigint text text
 UPDATE /*lite OR ROLLBACK*/ session

@@ -231,7 +231,7 @@ UPDATE /*lite OR ROLLBACK*/ session_turn
                       AND ((t.turn_id = $2) OR ($2::text IS NULL AND t.turn_key = s.turn_key)))
 
 -- name: turn_make_ready
--- The open turn may go on: unless a worker holds the session, it is ready.
+-- The open turn may continue: unless a worker holds the session, it is ready.
 -- in: $1 session_id, $2 turn_id
 UPDATE /*lite OR ROLLBACK*/ session
    SET ready_at = CASE WHEN claim_group IS NULL

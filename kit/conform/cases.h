@@ -183,6 +183,7 @@
     X(r38_a_repeated_close_out_answers_as_the_first, 0)                                  \
     X(repeated_settles_answer_as_the_first, 0)                                           \
     X(a_repeated_completion_by_an_authority_answers_as_the_first, 0)                     \
+    X(a_completion_after_a_cancel_is_no_repeat, 0)                                       \
     X(a_settled_token_repeats_until_somebody_else_settles, 0)                            \
     X(t09_fail_with_a_retry_clears_the_lease, 0)                                         \
     X(hand_back_queues_the_row_again_and_spends_nothing, 0)                              \
@@ -199,6 +200,8 @@
     X(r13_terminal_rows_change_only_by_requeue, 0)                                       \
     X(close_rule_evidence_asks_for_evidence, 0)                                          \
     X(close_rule_reviewer_asks_for_somebody_else, 0)                                     \
+    X(a_wait_for_the_close_rule_is_ended_by_a_person, 0)                                 \
+    X(another_wait_takes_no_authority, 0)                                                \
     X(externally_owned_is_closed_by_an_authority, 0)                                     \
     X(r64_append_event_cannot_forge_a_transition, 0)                                     \
     X(change_answers_each_item_of_a_batch, 0)                                            \

@@ -114,7 +114,7 @@ struct op_list {
     int64_t next_id;  /* the same as a number; 0: `next` says it */
 };
 
-/* What an operation tells its answer to. The first member of each implementation. */
+/* The receiver of an answer. The first member of each implementation. */
 struct op_out {
     const struct op_sink *sink;
 };
@@ -151,6 +151,9 @@ struct op_call {
     struct hf_err *err;
     const char *action;                /* what to do, where the table is too general */
     int (*open)(struct op_call *call); /* fills `store` as the operation's flags ask */
+    /* Of an open store: the folder where runners of this machine keep their locks and output, NULL
+     * where there is none. A transport without such a folder has no function. */
+    int (*locks)(struct op_call *call, const char **ret_folder);
 };
 
 /* The operation of a name, local ones too; NULL where there is none. */
@@ -233,7 +236,7 @@ HF_MUST_USE int op_check_kind(struct op_call *call, const char *kind);
 /* A time span to the second, without its sign: how old, how long still. */
 const char *op_age(hf_ms ms, char out[24]);
 
-/* What a unit is to its user, in `out`: the name that it was given, its command or its
+/* The name of a unit for its user, in `out`: the name that it was given, its command or its
  * question, otherwise its source id. */
 #define OP_WHAT 192
 #define OP_QUESTION_KIND "question"

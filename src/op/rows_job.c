@@ -63,7 +63,7 @@ const struct op op_job_rows[] = {
       BLANK(hf_read_request, .id = NULL), show_examples, UNIT, .errors = op_get_errors,
       READER(OP_SHELL), .route = "GET /v1/jobs/{work_id}", .run = op_run_show },
     { "job.cancel", "cancel a job",
-      "A running job learns of it at its next renewal. Its later close-out is refused.",
+      "A running job sees it at its next renewal. Its later close-out is refused.",
       hf_job_reason_inputs, NULL, VERB(CANCEL), cancel_examples, UNIT, OPERATOR,
       .route = "POST /v1/jobs/{work_id}/cancel", .did = "cancelled",
       .run = op_run_change },

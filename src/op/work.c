@@ -1,4 +1,4 @@
-/* What the operations on units of work do: create and enqueue, claim, the changes (one function for
+/* The operations on units of work: create and enqueue, claim, the changes (one function for
  * all verbs of a change), requeueing many (redrive), lists and trails. Checks of inputs against
  * each other come first, so that no store is opened for a request that cannot be right. */
 #include "op/work.h"
@@ -8,6 +8,7 @@
 
 #include <holdfast/ingress.h>
 #include <holdfast/monitor.h>
+#include <holdfast/run.h>
 
 #include "base/ident.h"
 #include "base/text.h"
@@ -209,7 +210,8 @@ int op_check_close_out(struct op_call *call)
     if (!change->token == !change->authority)
         return op_fail(
             call, HF_EINVAL, NULL,
-            "{lease_token} is required, or {authority} for an externally owned unit");
+            "{lease_token} is required, or {authority} for a unit that is externally "
+            "owned or waits for its close rule");
     return 0;
 }
 
@@ -279,7 +281,7 @@ static int redrive_all(struct redrive *r)
         filter.status_count = 2;
     }
     do {
-        struct hf_answer *before = page; /* whose cursor it goes on from */
+        struct hf_answer *before = page; /* whose cursor it continues from */
         page = NULL;
         filter.after = before ? hf_answer_next(before) : NULL;
         rc = hf_work_list(call->store, &call->who, &filter, &page, call->err);
@@ -319,7 +321,7 @@ int op_list_page(struct op_call *call, struct hf_filter *filter, struct hf_answe
     struct hf_answer *page = NULL;
     int rc = 0;
     do {
-        struct hf_answer *before = page; /* whose cursor it goes on from */
+        struct hf_answer *before = page; /* whose cursor it continues from */
         page = NULL;
         filter->after = before ? hf_answer_next(before) : filter->after;
         rc = hf_work_list(call->store, &call->who, filter, &page, call->err);
@@ -428,13 +430,23 @@ int op_run_events(struct op_call *call)
     return rc;
 }
 
+int op_output(struct op_call *call, const char *work_id, int64_t attempt,
+              struct hf_output **ret_output)
+{
+    const char *locks = NULL;
+    int rc = call->locks ? call->locks(call, &locks) : 0;
+    return rc ? rc
+              : hf_run_output(call->store, locks, work_id, attempt, ret_output,
+                              call->err);
+}
+
 int op_run_output(struct op_call *call)
 {
     struct hf_read_request *in = call->in;
     struct hf_output *output = NULL;
     int rc = op_full_id(call, in->id, &in->id);
     if (rc == 0)
-        rc = hf_output_read(call->store, in->id, in->attempt, &output, call->err);
+        rc = op_output(call, in->id, in->attempt, &output);
     if (rc)
         return rc;
     struct hf_output_streams streams;

@@ -182,6 +182,34 @@ class Attention(Case):
         self.paste(item)
         self.assertEqual(self.status(unit), "running")
 
+    def rule(self, rule, *options):
+        """A run whose close rule it cannot meet, and the finding."""
+        self.ok("policy", "set", "default", "--close-rule", rule)
+        self.cli("run", *options, "--", "sh", "-c", "echo x >> ran", code=125)
+        item = self.wait_for("question")
+        with open(self.path("ran"), encoding="ascii") as ran:
+            self.assertEqual(ran.read(), "x\n")
+        os.remove(self.path("ran"))
+        return item
+
+    def test_a_unit_that_waits_for_its_close_rule_is_ended_by_what_is_pasted(self):
+        for options in ((), ("--disposition", "rerunnable")):
+            item = self.rule("reviewer", *options)
+            self.assertEqual(item["command"], f"holdfast work close-out {item['id']} --authority "
+                                              "tester --status done --reviewer tester")
+            self.paste(item)
+            work = self.ok("work", "show", item["id"])["work"]
+            self.assertEqual((work["status"], work["result"]), ("done", {"reviewer": "tester"}))
+            item = self.rule("evidence", *options)
+            with self.assertRaises(AssertionError):
+                self.paste(item)  # the hash is for a person to fill in
+            item["command"] = item["command"].replace("HASH", 64 * "a")
+            self.paste(item)
+            self.assertEqual(self.status(item["id"]), "done")
+            self.assertEqual(self.kinds(), [])
+            self.cli("run", "--worker", "--until-idle")
+            self.assertFalse(os.path.exists(self.path("ran")))
+
     def test_an_overdue_wait_of_work_that_is_bound_is_ended_in_the_name_of_its_owner(self):
         unit = self.waits("external", "ci", "--timeout", "100ms", create=("--disposition", "owner_bound"))
         self.monitor_until(lambda: self.ok("work", "show", unit)["work"]["status_reason"] == "wait_overdue")

@@ -203,7 +203,7 @@ def change(kind, **fields):
 
 
 def perform_again(run, late_ms=0, **fields):
-    """One more line in the log for a call that was performed once, so long after its result was recorded."""
+    """One more line in the log for a call that was performed once, `late_ms` after its result was recorded."""
     effect = next(e for e in run["effects"] if e["kind"] == "tool_call" and not e["taken_over"])
     effect.update(fields)
     key = f"{effect['session']}/{effect['turn']}/{effect['key']}"

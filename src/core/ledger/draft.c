@@ -1,4 +1,4 @@
-/* What all steps share: entering a status, acquiring a lease, refusing. */
+/* Common parts of all steps: entering a status, acquiring a lease, refusing. */
 
 #include "core/ledger/draft.h"
 
@@ -34,6 +34,12 @@ bool hf_row_waiting(const struct hf_row *row)
 {
     return row->status == HF_STATUS_WAITING_USER ||
            row->status == HF_STATUS_WAITING_EXTERNAL;
+}
+
+bool hf_row_waits_for_rule(const struct hf_row *row)
+{
+    return row->status == HF_STATUS_WAITING_USER && row->w.close_rule &&
+           hf_same(row->w.waiting_ref, row->w.work_id);
 }
 
 hf_ms hf_row_act_at(const struct hf_row *row)
@@ -73,7 +79,7 @@ struct hf_draft hf_draft_begin(struct hf_arena *arena, const struct hf_row *row,
 }
 
 /* The fence stays for ever. A bound row that waits keeps its owner and its holder: only
- * they may go on with it, and only their death is a proof. */
+ * they may continue with it, and only their death is a proof. */
 static void release(struct hf_row *row)
 {
     if (!hf_row_waiting(row) || !hf_row_bound(row)) {

@@ -46,7 +46,7 @@ HF_MUST_USE int hf_keeper_start(struct hf_keeper *keeper, const struct hf_lockfi
 size_t hf_keeper_read(struct hf_keeper *keeper, enum hf_stream stream, char *ret_bytes,
                       size_t room);
 
-/* Closes everything here. The keeper goes on while there are writers. */
+/* Closes everything here. The keeper continues while there are writers. */
 void hf_keeper_end(struct hf_keeper *keeper);
 
 /* Removes the files of an execution, where there are any. */
@@ -56,6 +56,11 @@ void hf_keeper_remove(const char *lock_path);
 
 /* Are there files of output that a dead runner left? */
 bool hf_keeper_left(const char *lock_path);
+
+/* Puts what the files hold now in the place of what `output` has of the same attempt or an earlier
+ * one, where they hold more. A file that changes too fast is left out; HF_ENOMEM. */
+HF_MUST_USE int hf_keeper_show(const struct hf_alloc *alloc, const char *lock_path,
+                               int64_t attempt, struct hf_output *output);
 
 /* Stores what the files hold now, except what was stored when the streams had `*bytes`
  * bytes each; then sets them. HF_ENOTFOUND where the unit has gone. */

@@ -93,7 +93,7 @@ static int note_exit(struct hf_run *run)
 
 /* ---- the outcome ------------------------------------------------------------------- */
 
-/* What a run says of its unit. `text` has room for its words. */
+/* The report of a run about its unit. `text` has room for its words. */
 struct words {
     char class_[40];
     char reason[160];
@@ -138,7 +138,7 @@ static void close_done(struct hf_run *run, struct hf_change *change, struct word
 {
     struct hf_err why = { 0 };
     if (hf_run_evidence(run, &why)) {
-        fail_as(change, words, "evidence_missing", -1, why.message);
+        fail_as(change, words, HF_RUN_NO_EVIDENCE, -1, why.message);
         return;
     }
     close_as(change, HF_STATUS_DONE, NULL, "exit code 0");
@@ -158,7 +158,7 @@ static void drained(const struct hf_run *run, struct hf_change *change)
 {
     change->verb = run->disposition == HF_DISPOSITION_OWNER_BOUND ? HF_VERB_ABANDON
                                                                   : HF_VERB_HAND_BACK;
-    change->reason = "the runner was told to end";
+    change->reason = "the runner got a signal to end";
 }
 
 /* A timeout that may be tried again is a failure; the last one is a timeout. */
@@ -184,7 +184,7 @@ static void ended(struct hf_run *run, struct hf_change *change, struct words *wo
     else if (how->exit_code)
         fail_as(change, words, "exit_", how->exit_code, "exit code ");
     else if (run->command->require_close_out)
-        fail_as(change, words, "close_out_missing", -1,
+        fail_as(change, words, HF_RUN_NOT_CLOSED, -1,
                 "the command ended without closing its unit out");
     else
         close_done(run, change, words);

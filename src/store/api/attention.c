@@ -282,10 +282,35 @@ static void describe_leased(struct maker *m, const struct hf_look_row *seen,
     }
 }
 
+/* Waits for what its close rule asks, since its execution could not add it? */
+static bool waits_for_rule(const struct hf_work *work)
+{
+    return work->close_rule && hf_same(work->waiting_ref, work->work_id) &&
+           hf_status_of(work->status) == HF_STATUS_WAITING_USER;
+}
+
+/* The caller ends it in its own name. Evidence is what only a person knows: the act has a word that
+ * is refused until a hash takes its place. */
+static void act_of_rule(struct maker *m, const struct hf_work *work)
+{
+    const char *name = m->who->actor ? m->who->actor : "operator";
+    act_on(m, "work.close_out", work);
+    input_text(m, "authority", name);
+    input_text(m, "status", hf_status_word(HF_STATUS_DONE));
+    if (hf_same(work->close_rule, "evidence"))
+        input_text(m, "evidence", "sha256:HASH");
+    else
+        input_text(m, "reviewer", name);
+}
+
 /* What ends a wait. Only its owner, in the same incarnation, continues a started owner_bound
  * unit. An externally_owned unit has no deadline and is no finding. */
 static void act_of_wait(struct maker *m, const struct hf_work *work, const char *choice)
 {
+    if (waits_for_rule(work)) {
+        act_of_rule(m, work);
+        return;
+    }
     if (choice) {
         act_on(m, "answer", work);
         input_text(m, "answer", choice);
@@ -387,7 +412,7 @@ static void describe_held(struct maker *m, const struct hf_look_row *seen,
     fact_text(m, "error_class", work->error_class);
     act_on(m, work->session_id ? "work.cancel" : "job.release", work);
     input_text(m, "reason",
-               work->session_id ? "its session goes on without it"
+               work->session_id ? "its session continues without it"
                                 : "its cause is removed");
 }
 
@@ -681,7 +706,7 @@ static void fact_call(struct maker *m, const struct hf_session_answer *turned,
                  hf_arena_copy(&m->made->arena, call->content.at, call->content.len));
 }
 
-/* What is known of how the effect ended. */
+/* Why it is not known how the effect ended. */
 static void fact_outcome(struct maker *m, const char *outcome)
 {
     struct json_t *json = NULL;

@@ -12,7 +12,7 @@
 #include "base/text.h"
 
 #define LOOK                                                                             \
-    "look at the session's turn before it goes on; if rows were edited, restore the "    \
+    "look at the session's turn before it continues; if rows were edited, restore the "  \
     "store from a backup, then run `holdfast store bump`"
 
 static void say_entry(struct doctor_finder *finder, const struct hf_call *rows, size_t i)
@@ -55,7 +55,7 @@ static int check_turn_counts(struct doctor_finder *finder, struct hf_err *err)
 
 /* ---- the saves of open turns -------------------------------------------------------- */
 
-/* What a save says of the effect that its turn waits for. `text` is its description, one line
+/* The effect that a turn waits for, as its save has it. `text` is its description, one line
  * "path: value" per member. */
 struct awaited {
     const char *text;

@@ -300,7 +300,7 @@ static void cancel_waiting(struct hf_ops *ops, const struct change_slot *slot)
     hf_ops_ring_queue(ops, "session", 64);
 }
 
-/* A session is told of what was asked of its running input, or that one may begin a turn. */
+/* A session is informed that its running input got a request, or that one may begin a turn. */
 static void tell_session(struct hf_ops *ops, const struct change_slot *slot)
 {
     const struct hf_row *row = &slot->step.row;
@@ -511,7 +511,7 @@ static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *writ
             rc = refuse_key(c, write->batch.failed_call, &met, err);
             return rc ? rc : HF_EGUARD;
         }
-        (void)hf_fail_as(err, rc, &met); /* `rc` goes on below */
+        (void)hf_fail_as(err, rc, &met); /* `rc` is used below */
     }
     if (rc)
         return rc;
