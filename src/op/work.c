@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "core/ledger/policy.h"
 #include "core/ledger/step.h"
+#include "core/wait/wait.h"
 #include "op/shapes/ledger.h"
 
 /* ---- create ------------------------------------------------------------------------ */
@@ -34,12 +35,25 @@ static int try_on_nothing(struct op_call *call, const struct hf_work_spec *reque
     return hf_step_create(call->arena, request, "", &unnamed, &env, &row, call->err);
 }
 
+/* A wait of an agent's turn is no reference of a unit: neither a reply nor a resume answers it. */
+static int check_ref(struct op_call *call, const char *ref, const char *field)
+{
+    struct hf_wait_place place;
+    return hf_wait_id_read(ref, &place)
+               ? op_fail(call, HF_EINVAL, field,
+                         "this is a wait of a turn: answer it with `holdfast wait "
+                         "resolve`, `holdfast approve` or `holdfast deny`")
+               : 0;
+}
+
 int op_check_create(struct op_call *call)
 {
     struct hf_work_spec request = *(const struct hf_work_spec *)call->in;
     const char *parent = request.parent_work_id;
     request.parent_work_id = NULL; /* a part of an id is enough */
     int rc = op_check_kind(call, request.kind);
+    if (rc == 0)
+        rc = check_ref(call, request.reply_ref, "{reply_ref}");
     if (rc == 0)
         rc = hf_work_spec_check(&request, call->err);
     return rc == 0 && call->absent ? try_on_nothing(call, &request, parent) : rc;
@@ -201,7 +215,7 @@ int op_check_resume(struct op_call *call)
         return op_fail(
             call, HF_EINVAL, NULL,
             "one of {work_id} and {waiting_ref} is required, and only one{help}");
-    return 0;
+    return check_ref(call, change->ref, "{waiting_ref}");
 }
 
 int op_check_close_out(struct op_call *call)
