@@ -321,6 +321,7 @@ CREATE TABLE session_turn (
     step          INTEGER NOT NULL DEFAULT 0,
     claimed_step  INTEGER NOT NULL DEFAULT 0,
     node_count    INTEGER NOT NULL DEFAULT 0,
+    effect_count  INTEGER NOT NULL DEFAULT 0, -- entries that its steps have begun
     active_ms     INTEGER NOT NULL DEFAULT 0,
     started_at    INTEGER NOT NULL,
     finished_at   INTEGER,
