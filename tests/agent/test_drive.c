@@ -546,6 +546,23 @@ static void a_call_that_is_deferred_after_a_cancel_is_unknown(void **state)
 
 static void what_is_begun_while_a_step_is_stored_waits_for_the_next(void **state)
 {
+/* The calls of the batch are in the history: one failed once, one was never begun. */
+static void a_cancelled_retry_does_not_say_that_the_call_was_not_started(void **state)
+{
+    (void)state;
+    ask_for_two("add", "put");
+    drig_fail_tool(rig, "add", HF_RETRY_SAFE);
+    drig_expect(rig, "store 2 settle 2/add/1:failed\ntimer +1000\n");
+    drig_cancel(rig, HF_STATUS_NONE);
+    drig_expect(rig, "stop tool 2/put/1\nstore 3\n");
+    drig_cut_tool(rig, "put", false);
+    drig_expect(rig, "store 4 records 1 settle 2/put/1:failed\n"
+                     "commit cancelled records 0\nend\n");
+    const char *told = rig->records[rig->record_count - 1];
+    assert_non_null(strstr(told, "the call failed, and the turn was cancelled before"));
+    assert_null(strstr(told, "not started"));
+}
+
     (void)state;
     rig->config.tool_limit = 2;
     drig_claim(rig);
@@ -780,3 +797,4 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        CASE(a_cancelled_retry_does_not_say_that_the_call_was_not_started),
