@@ -428,6 +428,12 @@ SELECT t.session_key, t.base_count + a.a3, t.turn_key, a.a4, a.a5
 --     $8 record_count and $9 chain after, $10 config or null, $11 1: only if no cancel was asked for
 -- sets: text bigint bigint text text bigint bigint bigint bytea text bigint
 UPDATE /*lite OR ROLLBACK*/ session
+-- name: turn_active
+-- After session_fenced: the open turn's owner hands it back.
+-- in: $1 session_id, $2 active time since the last step
+UPDATE /*lite OR ROLLBACK*/ session_turn SET active_ms = active_ms + $2
+ WHERE turn_key = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
+
    SET head_revision = head_revision + 1, record_count = $8, chain = $9, turn_key = NULL,
        cancel_request = NULL, config = coalesce($10, config), updated_at = hf_now(),
        lease_expires_at = {session_extended}

@@ -509,6 +509,7 @@ struct hf_session_back {
 };
 
 /* Hand a session back with its open turn as the last step left it: the inputs are queued again
+    hf_ms active_ms;    /* the owner's time since the last step, or since its claim */
  * and no attempt is spent. A repeat is as for a release. HF_ESESSIONLOST. */
 HF_API HF_MUST_USE int hf_session_hand_back(struct hf_store *store,
                                             const struct hf_caller *who,

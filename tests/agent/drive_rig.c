@@ -399,6 +399,7 @@ bool drig_act(struct drig *rig)
     case HF_DRIVE_TIMER: say(rig, "timer +%d\n", (int)(action->due_ms - rig->now)); break;
     case HF_DRIVE_EMIT: break;
     case HF_DRIVE_BACK:
+        rig->active_ms += action->active_ms;
         say(rig, "back +%d%s%s\n", (int)action->delay_ms, action->code ? " " : "",
             action->code ? hf_err_wire(action->code) : "");
         break;

@@ -481,8 +481,10 @@ static void a_sleep_is_handed_back_with_what_is_left_of_it(void **state)
     drig_model_fails(rig, 1);
     while (drig_act(rig))
         ;
+    rig->now += 2100;
     hf_ms left = rig->action.due_ms - rig->now;
     char line[64];
+    assert_int_equal(rig->active_ms, 2100); /* no step has reported it */
     snprintf(line, sizeof(line), "back +%d\nend\n", (int)left);
     rig->log[0] = '\0';
     drig_event(rig, HF_DRIVEN_STOP, 0);

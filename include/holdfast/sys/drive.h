@@ -139,7 +139,7 @@ struct hf_drive_call {
     X(BLOB, blob)             /* hash; FETCHED follows */                                \
     X(TIMER, timer)           /* TIMER follows at due_ms of wall time; moves the last */ \
     X(EMIT, emit)             /* emit: for those who watch */                            \
-    X(BACK, back)             /* hand back after delay_ms; code and message say why */   \
+    X(BACK, back)             /* hand back after delay_ms; active_ms is in no step */    \
     X(END, end)               /* nothing follows: free the drive */
 
 #define HF_DRIVE_EVENTS(X)                                                               \
@@ -180,6 +180,7 @@ struct hf_drive_action {
     hf_ms delay_ms;
     int code;
     const char *message;
+    hf_ms active_ms;
 };
 
 /* What happened. What it points to is lent until hf_drive_feed returns; a surface outlives the

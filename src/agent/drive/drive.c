@@ -397,6 +397,7 @@ static bool next_end(struct hf_drive *drive, struct hf_drive_action *action)
         *action = (struct hf_drive_action){ .kind = HF_DRIVE_BACK,
                                             .delay_ms = drive->back_ms,
                                             .code = drive->err.code,
+                                            .active_ms = drive->mono - drive->counted,
                                             .message = drive->err.message };
         drive->phase = DRIVE_ENDING; /* END comes next */
         return true;
