@@ -117,6 +117,7 @@ struct hf_session_turn {
     int64_t base_revision; /* the head's when it began */
     int64_t step;          /* steps stored so far */
     int64_t node_count;    /* provisional nodes that steps have stored */
+    int64_t effects_past;  /* of one that began anew: its last effect before; 0: none */
     uint8_t chain[32];     /* over the history and those nodes */
     struct hf_span save;   /* as the last step left it; len 0: none */
     hf_ms started_at;
@@ -136,7 +137,8 @@ struct hf_session_turn {
     size_t wait_count;
 };
 
-/* Tokens of one source and model, over all committed turns. */
+/* Tokens of one source and model: what commits have reported, and what the model's attempts have
+ * used in turns that are not committed, or that began anew. */
 struct hf_session_usage {
     const char *source;
     const char *model;
@@ -257,8 +259,9 @@ struct hf_session_claim {
  * the same nonce returns the session that it took, as long as it has the lease and the turn.
  *
  * Each claim after a death without a new step counts a crash. At `poison_crashes` within the
- * window (holdfast bounds) the input gets the gate `held`, and the session goes on with the
- * next one.
+ * window (holdfast bounds) the input gets the gate `held`, its turn is set aside with all that its
+ * steps have stored, and the session goes on with the next one. HF_VERB_RELEASE says what becomes
+ * of the turn (holdfast/work.h): it goes on, if no other was begun since, or begins anew.
  *
  * With `records` the answer also has what hf_session_load shows, except the usage: a page of the
  * history, the open turn's own records and its entries. `loaded` false: they could not be shown,
@@ -506,10 +509,10 @@ struct hf_session_back {
     const char *token;
     const char *reason; /* NULL: none */
     hf_ms delay_ms;     /* the turn wants to go on so much later; 0: at once */
+    hf_ms active_ms;    /* the owner's time since the last step, or since its claim */
 };
 
 /* Hand a session back with its open turn as the last step left it: the inputs are queued again
-    hf_ms active_ms;    /* the owner's time since the last step, or since its claim */
  * and no attempt is spent. A repeat is as for a release. HF_ESESSIONLOST. */
 HF_API HF_MUST_USE int hf_session_hand_back(struct hf_store *store,
                                             const struct hf_caller *who,

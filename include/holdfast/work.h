@@ -271,7 +271,7 @@ enum hf_verb {
     HF_VERB_ABANDON, /* id token                      a started owner_bound row's drain */
     HF_VERB_RESCHEDULE, /* id [timeout_ms] [reason]   due so much later, 0: now; for
                            rows that wait for their time or their retry                   */
-    HF_VERB_RELEASE, /* id reason                  what is held for an operator         */
+    HF_VERB_RELEASE, /* id reason [anew]           what is held for an operator         */
     HF_VERB_COUNT
 };
 
@@ -304,6 +304,10 @@ struct hf_change {
     const char *nonce;
     int pid;
     hf_ms ttl_ms;
+    bool
+        anew; /* of a release of a session's input: if its turn cannot go on, it may begin
+                * anew even if it has called a tool that is not safe. Without it such a
+                * release is HF_ETRANSITION with the field "anew" */
 };
 
 /* Apply n changes in one transaction, in order. Item i answers change i. A batch may mix

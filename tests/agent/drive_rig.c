@@ -599,6 +599,7 @@ int drig_try_claim(struct drig *rig, struct hf_err *err)
                                   .base = &base,
                                   .step = rig->step,
                                   .node_count = rig->node_count,
+                                  .effects_past = rig->effects_past,
                                   .save = { rig->save, rig->save_len },
                                   .inputs = &input,
                                   .input_count = 1,

@@ -103,6 +103,7 @@ static int make_drive(struct drives *d, struct drives_worker *w)
                                    .base = &base,
                                    .step = turn->step,
                                    .node_count = turn->node_count,
+                                   .effects_past = turn->effects_past,
                                    .save = turn->save,
                                    .causes = &cause,
                                    .cause_count = wakes ? 1 : 0,
