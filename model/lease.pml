@@ -142,7 +142,7 @@ active proctype network() {
     od
 }
 
-/* hf_step_sweep: sweep_running, by anybody at any time. */
+/* hf_step_sweep: sweep_running, by any process at any time. */
 active proctype sweeper() {
     do
     :: status == done || status == abandoned -> break

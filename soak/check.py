@@ -111,7 +111,7 @@ def check_lanes(run):
             continue
         if target == "running":
             if lane in running:
-                yield f"lane {lane}: {work} runs beside {running[lane]}"
+                yield f"lane {lane}: {work} runs at the same time as {running[lane]}"
             running[lane] = work
         elif source == "running":
             running.pop(lane, None)
@@ -151,7 +151,7 @@ def check_effects(run):
     count = collections.Counter((w, f) for w, _, _, f in run.effects)
     for work, _, attempt, fence in run.effects:
         if (work, fence, attempt) not in claims:
-            yield f"{work}: an effect of attempt {attempt} (fence {fence}) that nobody claimed"
+            yield f"{work}: an effect of attempt {attempt} (fence {fence}) without a claim"
         if count[work, fence] > 1:
             yield f"{work}: {count[work, fence]} effects under fence {fence}"
     had = {w for w, *_ in run.effects}
@@ -168,7 +168,7 @@ def check_progress(run):
         if plan["did"].get(kind, 0) < least:
             yield f"only {plan['did'].get(kind, 0)} times {kind}, {least} were wanted"
     for name in plan.get("ended", []):
-        yield f"{name} ended although nobody ended it"
+        yield f"{name} ended although no test ended it"
     if plan["drain_s"] > plan.get("drain_most_s", DRAIN_MOST_S):
         yield f"drained {plan['drain_s']} s after the last kill"
     done = sum(1 for _, status, _ in run.rows.values() if status == "done")
@@ -231,7 +231,7 @@ def plants(run):
     def steal_effect(r):
         r.effects.append((work, 0, 77, 77))
 
-    def beside(r):
+    def two_in_a_lane(r):
         lanes = [w for w, row in r.rows.items() if row[2]]
         if len(lanes) > 1:
             r.rows[lanes[1]] = (*r.rows[lanes[1]][:2], r.rows[lanes[0]][2])
@@ -239,7 +239,7 @@ def plants(run):
 
     return [(lose, "lost"), (end_twice, "ends"), (jump, "trails"), (lower_fence, "trails"),
             (make_up, "told"), (settle_twice, "stale"), (steal_effect, "effects"),
-            (beside, "lanes")]
+            (two_in_a_lane, "lanes")]
 
 
 def selftest(folder):

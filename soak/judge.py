@@ -363,7 +363,7 @@ def disordered(run):
 
 def unasked(run):
     """An outcome that no call asked for."""
-    replace(run, answered(run, "close-out")[1], call="nobody-1", message="nobody-1")
+    replace(run, answered(run, "close-out")[1], call="unasked-1", message="unasked-1")
 
 
 def fallen_fence(run):

@@ -76,6 +76,16 @@ CASE WHEN length(a.asked) <= 8192 THEN a.asked
 END AS asked,
 a.answerer, a.policy, a.next_answerer, a.escalate, a.escalate_at, a.deadline_at, a.opened_at
 
+-- fragment: session_leased
+s.lease_check_at IS NOT NULL AND ($1::text IS NULL OR s.tenant = $1)
+
+-- fragment: session_silent
+s.lease_expires_at <= hf_lease_now()
+
+-- fragment: session_lapsing
+s.lease_expires_at > hf_lease_now()
+AND 3 * (s.lease_expires_at - hf_lease_now()) < s.lease_ttl_ms
+
 -- fragment: is_held
 w.gate = 'held' AND ($1::text IS NULL OR w.tenant = $1)
 
@@ -132,27 +142,33 @@ SELECT {seen_row}, {lease_left}, {seen_more} FROM {row_from}
 -- in: $1 tenant or null, $2 bound
 SELECT (SELECT count(*) FROM (SELECT 1 FROM work_state w
                                WHERE {leased} AND {lease_lapsed} LIMIT $2) AS a) AS silent,
+       (SELECT count(*) FROM (SELECT 1 FROM session s
+                               WHERE {session_leased} AND {session_silent} LIMIT $2) AS a2)
+       AS silent_sessions,
        (SELECT count(*) FROM (SELECT 1 FROM work_state w
                                WHERE {leased} AND {lease_lapsing} LIMIT $2) AS b) AS lapsing,
+       (SELECT count(*) FROM (SELECT 1 FROM session s
+                               WHERE {session_leased} AND {session_lapsing} LIMIT $2) AS b2)
+       AS lapsing_sessions,
        (SELECT count(*) FROM (SELECT 1 FROM work_state w
-                               WHERE {asks_a_person} LIMIT $2) AS c)
-       + (SELECT count(*) FROM (SELECT 1 FROM {turn_waits}
-                                 WHERE {asks_approval} LIMIT $2) AS c2) AS question,
+                               WHERE {asks_a_person} LIMIT $2) AS c) AS question,
+       (SELECT count(*) FROM (SELECT 1 FROM {turn_waits}
+                               WHERE {asks_approval} LIMIT $2) AS c2) AS approvals,
        (SELECT count(*) FROM (SELECT 1 FROM work_state w
-                               WHERE {waits_long} LIMIT $2) AS d)
-       + (SELECT count(*) FROM (SELECT 1 FROM {turn_waits}
-                                 WHERE {turn_waits_long} LIMIT $2) AS d2) AS wait,
+                               WHERE {waits_long} LIMIT $2) AS d) AS wait,
+       (SELECT count(*) FROM (SELECT 1 FROM {turn_waits}
+                               WHERE {turn_waits_long} LIMIT $2) AS d2) AS turn_waits,
        (SELECT count(*) FROM (SELECT 1 FROM work_state w
-                               WHERE {is_held} LIMIT $2) AS e) AS held
+                               WHERE {is_held} LIMIT $2) AS e) AS held, 0 AS none
 
 -- name: seen_ended_rest
--- Bad ends after the newest ones, by kind and class.
+-- Bad ends after the newest ones, by kind and class, the largest group first.
 -- in: $1 tenant or null, $2 bound, $3 how many newest are left out    out: kind, class, units
 SELECT t.kind, t.error_class, count(*) AS units
   FROM (SELECT w.kind, w.error_class FROM work_state w
          WHERE {ended_badly} AND ($1::text IS NULL OR w.tenant = $1)
          ORDER BY w.finished_at DESC, w.seq DESC LIMIT $2 OFFSET $3) AS t
- GROUP BY t.kind, t.error_class ORDER BY count(*) DESC, t.kind, t.error_class LIMIT 50
+ GROUP BY t.kind, t.error_class ORDER BY count(*) DESC, t.kind, t.error_class
 
 -- Acknowledging. The event is written next to it (event_append).
 -- name: work_ack
@@ -169,6 +185,23 @@ SELECT {seen_row}, {lease_left} FROM {row_from}
 
 -- Queues without a worker: the queues that have something to claim; the kinds at the front of
 -- one; what is served.
+
+-- fragment: claimable_units
+count(*) AS units, min(CASE WHEN t.updated_at > t.due_at THEN t.updated_at ELSE t.due_at END)
+                   AS since,
+CASE WHEN min(CASE WHEN t.updated_at > t.due_at THEN t.updated_at ELSE t.due_at END)
+          <= hf_now() - $3 THEN 1 ELSE 0 END AS late
+
+-- name: seen_claimable
+-- The claimable units of all queues, up to a bound: no page of them is in an order of its own.
+-- in: $1 tenant or null, $2 rows, $3 claimable for so long, ms
+SELECT t.queue, t.tenant, t.kind, {claimable_units}
+  FROM (SELECT w.queue, w.tenant, w.kind, w.updated_at, w.due_at FROM work_state w
+         WHERE w.status = 'queued' AND w.gate IS NULL AND ($1::text IS NULL OR w.tenant = $1)
+         ORDER BY w.queue, w.priority, w.fair_tag, w.seq LIMIT $2) AS t
+ GROUP BY t.queue, t.tenant, t.kind
+ ORDER BY t.queue, t.tenant, t.kind
+
 -- name: seen_queues
 -- Each is found by one step into the index, however many rows it has.
 -- in: $1 limit
@@ -181,16 +214,14 @@ WITH RECURSIVE q(queue) AS (
 SELECT queue FROM q WHERE queue IS NOT NULL LIMIT $1
 
 -- name: seen_front
--- in: $1 queue, $2 tenant or null, $3 rows, $4 claimable for so long, ms
-SELECT t.tenant, t.kind, min(t.since) AS since, count(*) AS units
-  FROM (SELECT w.tenant, w.kind, CASE WHEN w.updated_at > w.due_at THEN w.updated_at
-                                      ELSE w.due_at END AS since
-          FROM work_state w
-         WHERE w.queue = $1 AND w.status = 'queued' AND w.gate IS NULL
-           AND ($2::text IS NULL OR w.tenant = $2)
-         ORDER BY w.priority, w.fair_tag, w.seq LIMIT $3) AS t
- GROUP BY t.tenant, t.kind
-HAVING min(t.since) <= hf_now() - $4
+-- As seen_claimable, of one queue.
+-- in: $1 tenant or null, $2 rows, $3 claimable for so long, ms, $4 queue
+SELECT t.queue, t.tenant, t.kind, {claimable_units}
+  FROM (SELECT w.queue, w.tenant, w.kind, w.updated_at, w.due_at FROM work_state w
+         WHERE w.queue = $4 AND w.status = 'queued' AND w.gate IS NULL
+           AND ($1::text IS NULL OR w.tenant = $1)
+         ORDER BY w.priority, w.fair_tag, w.seq LIMIT $2) AS t
+ GROUP BY t.queue, t.tenant, t.kind
  ORDER BY t.tenant, t.kind
 
 -- name: seen_running
@@ -205,10 +236,32 @@ SELECT DISTINCT w.queue, w.kind
   JOIN work_state w ON w.seq = t.seq
  WHERE t.to_status = 'running'
 
+-- name: seen_ready
+-- Agents whose sessions are ready for long while none of their sessions has a lease that holds.
+-- in: $1 tenant or null, $2 sessions that are looked at, $3 ready for so long, ms
+SELECT t.agent, t.tenant, count(*) AS sessions, min(t.ready_at) AS since
+  FROM (SELECT s.agent, s.tenant, s.ready_at FROM session s
+         WHERE s.ready_at IS NOT NULL AND s.ready_at <= hf_now() - $3 AND s.deleted_at IS NULL
+           AND ($1::text IS NULL OR s.tenant = $1)
+           AND NOT EXISTS (SELECT 1 FROM session l
+                            WHERE l.agent = s.agent AND l.lease_check_at IS NOT NULL
+                              AND l.lease_expires_at > hf_lease_now())
+         ORDER BY s.agent, s.ready_at, s.session_key LIMIT $2) AS t
+ GROUP BY t.agent, t.tenant ORDER BY t.agent, t.tenant
+
+-- name: seen_taken
+-- in: $1 how many of the last events    out: agents of which a session was claimed
+SELECT DISTINCT s.agent
+  FROM (SELECT e.seq, e.to_status FROM work_event e
+         ORDER BY /*pg e.xid DESC,*/ e.event_id DESC LIMIT $1) AS t
+  JOIN work_state w ON w.seq = t.seq
+  JOIN session s ON s.session_id = w.session_id
+ WHERE t.to_status = 'running'
+
 -- name: seen_schedules
 -- in: $1 tenant or null, $2 1: those that fail, 0: those that are late, $3 limit
 SELECT tenant, name, kind, last_error, failures, next_at, updated_at
-  FROM work_schedule
+  FROM work_schedule /*lite INDEXED BY work_schedule_look*/
  WHERE state = 'active' AND look_at IS NOT NULL AND ($1::text IS NULL OR tenant = $1)
    AND (($2 = 1 AND last_error IS NOT NULL)
         OR ($2 = 0 AND last_error IS NULL AND hf_now() > next_at + miss_threshold_ms))
@@ -219,10 +272,8 @@ SELECT tenant, name, kind, last_error, failures, next_at, updated_at
 SELECT s.session_id, s.tenant, s.agent, s.owner, s.holder, s.lease_ttl_ms,
        s.lease_expires_at - hf_lease_now() AS lease_remaining_ms
   FROM session s
- WHERE s.lease_check_at IS NOT NULL AND ($1::text IS NULL OR s.tenant = $1)
-   AND (($2 = 1 AND s.lease_expires_at <= hf_lease_now())
-        OR ($2 = 0 AND s.lease_expires_at > hf_lease_now()
-            AND 3 * (s.lease_expires_at - hf_lease_now()) < s.lease_ttl_ms))
+ WHERE {session_leased}
+   AND (($2 = 1 AND {session_silent}) OR ($2 = 0 AND {session_lapsing}))
  ORDER BY s.lease_expires_at, s.session_key LIMIT $3
 
 -- name: seen_limits

@@ -22,20 +22,31 @@ SELECT w.queue, sum(CASE WHEN w.status = 'queued' AND w.gate IS NULL THEN 1 ELSE
  GROUP BY w.queue ORDER BY w.queue LIMIT $2
 
 -- name: overview_holders
--- Since when an incarnation holds something, and when it last renewed, tell twins.
+-- Since when an incarnation holds something, and when it last renewed, tell twins. An input of a
+-- session runs on the session's lease.
 -- in: $1 tenant or null, $2 owner or null, $3 limit    out: by owner
-SELECT w.owner, w.owner_incarnation, min(w.started_at) AS since,
-       max(w.lease_expires_at - w.lease_ttl_ms) + hf_now() - hf_lease_now() AS renewed_at,
+SELECT h.owner, h.owner_incarnation, min(h.started_at) AS since,
+       max(h.expires_at - h.ttl_ms) + hf_now() - hf_lease_now() AS renewed_at,
        count(*) AS units,
-       sum(CASE WHEN w.lease_expires_at <= hf_lease_now() THEN 1 ELSE 0 END) AS silent,
-       min(w.lease_expires_at) - hf_lease_now() AS least_ms,
-       max(w.lease_expires_at) - hf_lease_now() AS most_ms,
-       max(w.active_at) AS active_at, max(w.holder) AS holder
-  FROM work_state w
- WHERE w.owner IS NOT NULL AND w.status = 'running' AND ($1::text IS NULL OR w.tenant = $1)
-   AND ($2::text IS NULL OR w.owner = $2)
- GROUP BY w.owner, w.owner_incarnation
- ORDER BY w.owner, min(w.started_at), w.owner_incarnation LIMIT $3
+       sum(CASE WHEN h.expires_at <= hf_lease_now() THEN 1 ELSE 0 END) AS silent,
+       min(h.expires_at) - hf_lease_now() AS least_ms,
+       max(h.expires_at) - hf_lease_now() AS most_ms,
+       max(h.active_at) AS active_at, max(h.holder) AS holder
+  FROM (SELECT w.owner, w.owner_incarnation, w.started_at, w.active_at,
+               coalesce(w.lease_expires_at, s.lease_expires_at) AS expires_at,
+               coalesce(w.lease_ttl_ms, s.lease_ttl_ms) AS ttl_ms,
+               coalesce(w.holder, s.holder) AS holder
+          FROM work_state w
+          /*lite LEFT JOIN session_input i ON i.seq = w.seq AND w.session_fence IS NOT NULL
+                 LEFT JOIN session s ON s.session_key = i.session_key*/
+          /*pg LEFT JOIN LATERAL (
+                 SELECT k.lease_expires_at, k.lease_ttl_ms, k.holder
+                   FROM session_input i JOIN session k ON k.session_key = i.session_key
+                  WHERE i.seq = w.seq AND w.session_fence IS NOT NULL OFFSET 0) AS s ON true*/
+         WHERE w.owner IS NOT NULL AND w.status = 'running'
+           AND ($1::text IS NULL OR w.tenant = $1) AND ($2::text IS NULL OR w.owner = $2)) AS h
+ GROUP BY h.owner, h.owner_incarnation
+ ORDER BY h.owner, min(h.started_at), h.owner_incarnation LIMIT $3
 
 -- name: overview_ages
 -- in: $1 tenant or null    out: status, age class, rows

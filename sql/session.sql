@@ -10,8 +10,9 @@ s.created_at, s.updated_at, s.lease_claimed_at, s.lease_incarnation, s.turn_key,
 s.session_id, s.tenant, s.agent, s.config, t.turn_id, s.owner, s.owner_incarnation, s.holder,
 s.cancel_request, m.relation, m.parent_id, m.cause, m.labels, s.claim_group, s.chain
 
+-- A session without its session_meta is there, and damaged: relation is null.
 -- fragment: session_from
-session s JOIN session_meta m ON m.session_key = s.session_key
+session s LEFT JOIN session_meta m ON m.session_key = s.session_key
 LEFT JOIN session_turn t ON t.turn_key = s.turn_key
 
 -- Whose holder calls: the token is the lease's, and the lease is live.
@@ -380,6 +381,12 @@ LEFT JOIN session_turn t ON t.turn_key = i.turn_key
 SELECT {input} FROM {input_from}
  WHERE s.session_id = $1 AND i.turn_key = s.turn_key ORDER BY i.seq
 
+-- name: session_input_known
+-- in: $1 session_id, $2 work_id
+SELECT i.seq FROM session s JOIN work_spec u ON u.work_id = $2
+  JOIN session_input i ON i.seq = u.seq AND i.session_key = s.session_key
+ WHERE s.session_id = $1
+
 -- name: session_inputs
 -- in: $1 session_id, $2 after work_id or null, $3 limit
 SELECT {input} FROM {input_from}
@@ -668,11 +675,61 @@ SELECT s.session_id, 'its open turn is finished, or is not there'
                     WHERE t.turn_key = s.turn_key AND t.session_key = s.session_key
                       AND t.finished_at IS NULL)
 UNION ALL
-SELECT s.session_id, 'a unit runs that its lease does not hold'
+SELECT s.session_id, 'a unit runs that its lease does not hold, or not in its open turn'
   FROM session s JOIN session_input i ON i.session_key = s.session_key
   JOIN work_state w ON w.seq = i.seq
  WHERE w.status = 'running'
-   AND (w.claim_group IS DISTINCT FROM s.claim_group OR w.session_fence <> s.lease_fence)
+   AND (w.claim_group IS DISTINCT FROM s.claim_group OR w.session_fence <> s.lease_fence
+        OR i.turn_key IS DISTINCT FROM s.turn_key)
+UNION ALL
+SELECT s.session_id, 'its row in session_meta is missing'
+  FROM session s
+ WHERE NOT EXISTS (SELECT 1 FROM session_meta m WHERE m.session_key = s.session_key)
+UNION ALL
+SELECT s.session_id, 'its head has revision ' || s.head_revision || ', and ' || count(t.turn_key)
+                     || ' turns are committed'
+  FROM session s LEFT JOIN session_turn t ON t.session_key = s.session_key
+                                         AND t.commit_hash IS NOT NULL
+ GROUP BY s.session_key, s.session_id, s.head_revision
+HAVING count(t.turn_key) <> s.head_revision
+UNION ALL
+SELECT s.session_id, 'record ' || n.ordinal || ' is past its head, and not of its open turn'
+  FROM session s JOIN node n ON n.session_key = s.session_key AND n.ordinal >= s.record_count
+ WHERE n.turn_key IS DISTINCT FROM s.turn_key
+UNION ALL
+SELECT s.session_id, 'the receipt of its turn ' || t.turn_id || ' is not that of its records'
+  FROM session s JOIN session_turn t ON t.session_key = s.session_key
+  LEFT JOIN (SELECT n.session_key, n.turn_key, max(n.ordinal) + 1 AS past
+               FROM node n GROUP BY n.session_key, n.turn_key) AS own
+    ON own.session_key = t.session_key AND own.turn_key = t.turn_key
+  JOIN node l ON l.session_key = t.session_key
+             AND l.ordinal = coalesce(own.past, t.base_count) - 1
+ WHERE (t.commit_hash IS NOT NULL OR t.result IS NOT NULL)
+   AND (coalesce(length(t.commit_hash), 0) <> 32
+        OR t.result IS DISTINCT FROM
+           '{"chain":"' || /*lite lower(hex(l.chain))*//*pg encode(l.chain, 'hex')*/
+           || '","head_revision":' || (t.base_revision + 1)
+           || ',"record_count":' || (l.ordinal + 1) || '}')
+UNION ALL
+SELECT w.session_id, 'unit ' || u.work_id || ' is open, and is no input'
+  FROM work_state w JOIN work_spec u ON u.seq = w.seq
+ WHERE w.session_id IS NOT NULL AND w.finished_at IS NULL
+   AND NOT EXISTS (SELECT 1 FROM session_input i WHERE i.seq = w.seq)
+UNION ALL
+SELECT session.session_id, 'an input is queued, and no claim looks for it'
+  FROM session
+ WHERE ready_at IS NULL AND claim_group IS NULL AND turn_key IS NULL AND deleted_at IS NULL
+   AND EXISTS (SELECT 1 {pending_inputs})
+UNION ALL
+SELECT s.session_id, 'a number of tokens of its usage is negative'
+  FROM session s
+ WHERE EXISTS (SELECT 1 FROM usage g
+                WHERE g.session_key = s.session_key
+                  AND (g.input < 0 OR g.output < 0 OR g.cache_read < 0 OR g.cache_write < 0
+                       OR g.reasoning < 0))
+UNION ALL
+SELECT s.session_id, 'its fence is at its ceiling: it cannot be claimed'
+  FROM session s WHERE s.lease_fence = 9223372036854775807
 LIMIT 100
 
 -- name: doctor_session_ids

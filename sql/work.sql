@@ -377,6 +377,11 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL) AS wake_a
  AND ($18::text IS NULL OR s.correlation_id = $18)
  AND ($19::text IS NULL OR w.error_class = $19)
  AND ($20::text IS NULL OR w.disposition = $20)
+ AND ($29::bigint IS NULL
+      OR (w.finished_at IS NOT NULL AND w.acked_at IS NULL AND w.status <> 'done'
+          AND w.status <> 'cancelled'))
+ AND ($30::text IS NULL OR w.limit_name = $30
+      OR w.limit_name = $30 || /*lite char*//*pg chr*/(31) || w.tenant)
  AND ($22::bigint IS NULL OR (CASE WHEN $21::bigint = 1 THEN w.finished_at ELSE s.created_at END) >= hf_now() - $22)
  AND ($23::bigint IS NULL OR (CASE WHEN $21::bigint = 1 THEN w.finished_at ELSE s.created_at END) >= $23)
  AND ($24::bigint IS NULL OR (CASE WHEN $21::bigint = 1 THEN w.finished_at ELSE s.created_at END) < $24)
@@ -502,7 +507,8 @@ AS bytes_before
 --     $15 parent_work_id, $16 session_id, $17 lane_key, $18 correlation_id, $19 error_class,
 --     $20 disposition, $21 1: the times are of the end, $22 so long ago, $23 from, $24 before,
 --     $25 the beginning or end of an id, source id or waiting reference, $26 bytes of texts,
---     $27 1: not only rows that run or wait, $28 the last seq
+--     $27 1: not only rows that run or wait, $28 the last seq, $29 1: bad ends that no person
+--     has acknowledged, or null, $30 the name of a limit or null
 SELECT {row}, {lease_left} FROM {row_from}
  WHERE /*pg w.seq = ANY (ARRAY(SELECT p.seq FROM (SELECT w.seq, {bytes_before}
         FROM {row_from} WHERE*/

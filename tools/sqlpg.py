@@ -17,7 +17,7 @@ ONCE = {
 # What SQLite takes and PostgreSQL does not, and what to write for both.
 FOREIGN = [
     (r"\bjson_each\s*\(", "json_each is SQLite's: put it into /*lite ...*/, and "
-     "/*pg SELECT jsonb_array_elements_text(...)*/ beside it"),
+     "/*pg SELECT jsonb_array_elements_text(...)*/ next to it"),
     (r"\bOR\s+(?:ROLLBACK|REPLACE|IGNORE|ABORT|FAIL)\s+INTO\b|\bUPDATE\s+OR\b|\bINSERT\s+OR\b",
      "conflict clauses are SQLite's: write /*lite OR ROLLBACK*/"),
     (r"\bIS\s+NOT\s+(?!NULL\b|DISTINCT\b|TRUE\b|FALSE\b)",

@@ -4,9 +4,11 @@ Each file has a recorded count per entry (tools/words.json) that may only fall; 
 """
 
 import fnmatch
+import io
 import json
 import os
 import re
+import tokenize
 
 WORDS_FILE = "tools/words.json"
 WORDS = [
@@ -14,7 +16,7 @@ WORDS = [
      "the thing in the code: thread, batch, row, caller"),
     ("gives", r"gives?|gave|given back", "\"returns\", or what the code does: stores, passes, assigns"),
     ("stands", r"stands?|stood", "\"is stored\", \"is in\", \"is written\""),
-    ("else", r"else", "\"otherwise\""),
+    ("else", r"(?-i:[Ee]lse)", "\"otherwise\""),
     ("but for", r"but for", "\"except\""),
     ("beside", r"besides?", "\"in addition to\" or \"next to\""),
     ("a for per", r"(?:one|once|twice|times|\d[\d,.]*)"
@@ -23,25 +25,36 @@ WORDS = [
      r"|program|queue|row|schedule|second|set|size|statement|step|store|table|thread|transaction|unit|word|worker)",
      "\"per\""),
 ]
-PROSE = (".c", ".h", ".py", ".sh", ".sql", ".md", ".build", ".edit")
-NOT_PROSE = ("docs/VERIFICATION.md", "docs/man/*", "tools/tidy.py", "tools/tidy_words.py", "tests/turn/golden/*", "tests/fuzz/*")
+PROSE = (".c", ".h", ".py", ".sh", ".sql", ".md", ".build", ".edit", ".pml")
+NOT_PROSE = ("docs/VERIFICATION.md", "docs/man/*", "tools/tidy.py", "tools/tidy_words.py", "tests/turn/golden/*")
 
 
 def prose(f):
-    """What a file says to people: comments and literals of C, comments of other languages, and
-    Markdown without its code."""
+    """What a file says to people: comments and literals of C and Python, comments of other
+    languages, what an edit plants, and Markdown without its code."""
     if f.is_c:
         return [text for _, _, text in f.comments] + [text for _, text in f.strings]
     if f.path.endswith(".md"):
         return re.split(r"(?s)```.*?```|`[^`\n]*`", f.text)
     if f.path.endswith(".sql"):
         return re.findall(r"--(.*)", f.text)
-    return re.findall(r"(?s)\"\"\".*?\"\"\"|(?<=#)[^\n]*", f.text)
+    if f.path.endswith(".pml"):
+        return re.findall(r"(?s)/\*.*?\*/|//[^\n]*", f.text)
+    if f.path.endswith(".edit"):
+        return re.findall(r"(?m)^(?:what:|#)(.*(?:\n .*)*)", f.text)
+    if is_python(f):
+        return [re.sub(r"\{[^{}]*\}", "{}", token.string) for token in tokenize.generate_tokens(io.StringIO(f.text).readline)
+                if token.type in (tokenize.COMMENT, tokenize.STRING)]
+    return re.findall(r"(?<=#)[^\n]*", f.text)
+
+
+def is_python(f):
+    return f.path.endswith(".py") or f.lines[0].startswith("#!") and "python" in f.lines[0]
 
 
 def word_counts(f):
     """entry: how often the file has it; nothing where it has none."""
-    if f.generated or not f.path.endswith(PROSE) or any(fnmatch.fnmatch(f.path, g) for g in NOT_PROSE):
+    if f.generated or not (f.path.endswith(PROSE) or f.lines[0].startswith("#!")) or any(fnmatch.fnmatch(f.path, g) for g in NOT_PROSE):
         return {}
     text = re.sub(r"\s+[*#-]*\s*", " ", "\n".join(prose(f)))
     counts = {name: len(re.findall(rf"(?i)\b(?:{words})\b", text)) for name, words, _ in WORDS}
@@ -101,7 +114,7 @@ def lower_words(tree, exceptions, path):
         if before is not None and is_now > was:
             print(f'tidy: there is more of "{name}" than was recorded: write {instead}')
             return 1
-    lines = ",\n".join(f"{json.dumps(path)}: {json.dumps(now[path], sort_keys=True)}" for path in sorted(now))
+    lines = [f"{json.dumps(path)}: {json.dumps(now[path], sort_keys=True)}" for path in sorted(now)]
     with open(path, "w", encoding="utf-8") as out:
-        out.write("{\n" + lines + "\n}\n")
+        out.write("{\n" + ",\n".join(lines) + "\n}\n" if lines else "{}\n")
     return 0

@@ -280,7 +280,7 @@ def figures(part, text):
     did = re.findall(r"^fleets .*$", text, re.M)
     found = [int(n) for n in re.findall(r"^(\d+) faults$", text, re.M)]
     return (added(told), added(did), sum(found) if found else -1,
-            f"{len(found)} runs beside each other" if len(found) > 1 else "")
+            f"{len(found)} runs at the same time" if len(found) > 1 else "")
 
 
 def added(lines):

@@ -13,7 +13,7 @@ extern "C" {
 
 /* A message of the user.
  *   id     of the message; NULL: a fresh one. The same id, text and files are the same message
- *   text   NULL: none
+ *   text   NULL or empty: none
  *   paths  files of this machine: images (PNG, JPEG, GIF, WebP) and UTF-8 text, by their content */
 struct hf_user_message {
     size_t size;

@@ -63,8 +63,8 @@ struct hf_attention_act {
 struct hf_attention_item {
     enum hf_need what;
     enum hf_severity severity;
-    const char
-        *subject; /* unit, session, wait, schedule, queue, owner, limit, effect, store */
+    const char *
+        subject; /* unit, session, wait, schedule, queue, agent, owner, limit, effect, store */
     const char
         *id; /* of the subject: an id or a name; of an effect outside a turn: ID/KEY */
     const char *tenant;
@@ -79,10 +79,10 @@ struct hf_attention_item {
     struct hf_attention_act act;
 };
 
-/* Findings of one kind that are not shown. */
+/* Findings of one kind that are not shown: units, and apart from them sessions and waits. */
 struct hf_attention_more {
     enum hf_need what;
-    int64_t count;
+    int64_t count;               /* 0: there may be some, since not all was looked at */
     bool at_least;               /* it was counted only so far */
     const char *kind;            /* of these units; NULL: of all */
     const char *error_class;     /* the same */
@@ -132,7 +132,7 @@ struct hf_ack {
 /* Marks units that ended `failed`, `timeout` or `abandoned` as seen: an event
  * `work_acknowledged` names the actor. A unit that is requeued and ends badly again is a finding
  * again. *ret_count is how many were marked now; a unit that was marked before is not counted.
- * HF_EINVAL, HF_ENOTFOUND, HF_EAMBIGUOUS; HF_EILLEGAL naming the unit that has not ended badly,
+ * HF_EINVAL, HF_ENOTFOUND, HF_EAMBIGUOUS; HF_ETRANSITION naming the unit that has not ended badly,
  * and then none of `ids` is marked. */
 HF_API HF_MUST_USE int hf_attention_ack(struct hf_store *store,
                                         const struct hf_caller *who,

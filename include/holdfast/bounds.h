@@ -60,7 +60,7 @@ extern "C" {
     X(TURN_PARTS, turn_parts, 1024, "items", "parts of one reply or of one result")      \
     X(TURN_LIST, turn_list, 1024, "items", "messages or causes given in one call")       \
     X(COMMIT_BYTES, commit_bytes, 1048576, "bytes",                                      \
-      "records, blobs and units of one commit or step of a session")                     \
+      "all texts and blobs of one commit of a session; of a step, records and blobs")    \
     X(COMMIT_ROWS, commit_rows, 512, "rows",                                             \
       "records, blobs, usage entries and units of one commit or step")                   \
     X(INPUT_BYTES, input_bytes, 1048576, "bytes", "a message that is sent to a session") \

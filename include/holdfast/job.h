@@ -197,9 +197,8 @@ HF_API HF_MUST_USE int hf_pool_add(struct hf_pool *pool, const struct hf_job_kin
 /* Start claiming and running. HF_EINVAL: it was started before, or has no kind; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_pool_start(struct hf_pool *pool, struct hf_err *err);
 
-/* End a job that returned HF_JOB_LATER, from any thread. `verdict` as its function's, but
- * not LATER; error_class, reason and summary may be NULL and are copied. HF_ENOTFOUND: the
- * pool has no such job that is still to be completed; HF_ELEASELOST: the token is another. */
+/* How a job that returned HF_JOB_LATER ended: `verdict` as its function's, except LATER.
+ * error_class, reason and summary may be NULL. All of it is copied. */
 struct hf_job_end {
     uint32_t size;
     int verdict;
@@ -209,7 +208,10 @@ struct hf_job_end {
     const char *const *evidence; /* added to what the job has */
     size_t evidence_count;
 };
-/* HF_EINVAL for the end; HF_ENOTFOUND and HF_ELEASELOST as above; HF_ETOOBIG, HF_ENOMEM. */
+/* End such a job, from any thread. HF_EINVAL: the verdict is LATER, the id or the token is NULL, or
+ * evidence is NULL with a count above 0; HF_ENOTFOUND: the pool has no such job that is still to be
+ * completed; HF_ELEASELOST: the token is not this job's. An end that the ledger would refuse, such
+ * as text over its bound, makes the job fail with the error class "invalid_result". */
 HF_API HF_MUST_USE int hf_pool_complete(struct hf_pool *pool, const char *work_id,
                                         const char *token, const struct hf_job_end *end,
                                         struct hf_err *err);

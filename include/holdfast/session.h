@@ -15,7 +15,8 @@
  * again returns the stored result, without a lease.
  *
  * Every verb is one blocking call that may be made from any thread on one handle; writes of
- * several threads share a commit. A host with an event loop runs them on its executor.
+ * several threads share a commit. A host with an event loop submits them (holdfast/submit.h), or
+ * runs them on its executor.
  *
  * Errors of their own:
  *   HF_ESESSIONBUSY     another owner holds the session: retry later
@@ -224,8 +225,8 @@ struct hf_session_send {
 };
 
 /* Send a message: one unit of the ledger from the moment that this returns 0. The same key and
- * content return the same unit with created = false; other content is HF_ECONFLICT. HF_ENOTFOUND,
- * HF_ESESSIONDELETED. */
+ * content return the same unit with created = false; other content is HF_ECONFLICT. HF_EINVAL for a
+ * message without an attachment whose text is blank. HF_ENOTFOUND, HF_ESESSIONDELETED. */
 HF_API HF_MUST_USE int hf_session_send(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_session_send *request,
@@ -354,8 +355,9 @@ HF_API HF_MUST_USE int hf_session_list(struct hf_store *store,
                                        struct hf_err *err);
 
 /* The inputs of a session in order, from the one after work id `after` (NULL: the first), at
- * most `limit` (0: 100). Inputs whose unit was pruned are left out. HF_EINVAL, HF_ENOTFOUND,
- * HF_ETOOBIG for `limit`, and the errors of a store. */
+ * most `limit` (0: 100). Inputs whose unit was pruned are left out. HF_EINVAL, also for an `after`
+ * that is no input of the session or was pruned, HF_ENOTFOUND, HF_ETOOBIG for `limit`, and the
+ * errors of a store. */
 HF_API HF_MUST_USE int hf_session_inputs(struct hf_store *store, const char *session_id,
                                          const char *after, size_t limit,
                                          struct hf_session_answer **ret_answer,
@@ -495,6 +497,13 @@ HF_API HF_MUST_USE int hf_session_renew_all(struct hf_store *store,
  * request to cancel, the end of a lease. It may change without cause. Reading it costs no
  * transaction: a holder compares it before it asks for more. */
 HF_API uint32_t hf_session_bell(struct hf_store *store);
+
+/* The arguments of hf_session_release, for hf_submit. */
+struct hf_session_release {
+    uint32_t size;
+    const char *session_id;
+    const char *token;
+};
 
 /* Release a session without an open turn. With one it is HF_ETRANSITION: commit it or hand it
  * back. The same call again returns 0 until another lease has ended. HF_ESESSIONLOST. */

@@ -5,10 +5,15 @@
  * statements. An operation means the same as its blocking form; those that are in flight at
  * the same time may be applied in any order, so submit what must come second from the
  * first's `done`.
+ *
+ * Verbs over sessions run one per thread of the submitter. Those that several threads write at
+ * the same time share a transaction. A read waits for its turn like any other operation: a host
+ * with many writes opens a second submitter for its reads.
  */
 #ifndef HOLDFAST_SUBMIT_H
 #define HOLDFAST_SUBMIT_H
 
+#include <holdfast/session.h>
 #include <holdfast/work.h>
 
 #ifdef __cplusplus
@@ -19,9 +24,13 @@ extern "C" {
 struct hf_submitted {
     int code;                       /* as the blocking form returns */
     const struct hf_err *err;       /* when it is not 0 */
-    const struct hf_answer *answer; /* when it is 0: use hf_submitted_at */
+    const struct hf_answer *answer; /* of units, when it is 0: use hf_submitted_at */
     size_t first;
     size_t count; /* of items: one a request or change, in order; or what a claim took */
+    /* What the verbs over sessions return; NULL for the others, and when `code` is not 0. */
+    const struct hf_session_answer *session; /* create, claim, head, load, list */
+    const struct hf_session_stepped *stepped;
+    const struct hf_session_committed *committed;
 };
 HF_API const struct hf_item *hf_submitted_at(const struct hf_submitted *outcome,
                                              size_t i);
@@ -50,7 +59,7 @@ HF_API HF_MUST_USE int hf_submitter_open(struct hf_store *store,
 /* Waits until every operation is done. NULL is allowed. */
 HF_API void hf_submitter_close(struct hf_submitter *submitter);
 
-/* One verb: exactly one of the four is given. */
+/* One verb: exactly one of the pointers after `who` is given. */
 struct hf_operation {
     uint32_t size;
     const struct hf_caller *who;       /* may be NULL */
@@ -60,6 +69,18 @@ struct hf_operation {
     const struct hf_renew_all *renew;  /* as hf_work_renew_all */
     size_t n;
     unsigned flags;
+    /* Verbs over sessions, each as hf_session_ and the name. */
+    const struct hf_session_spec *session_create;
+    const struct hf_session_send *session_send;   /* the answer has the one unit */
+    const struct hf_session_claim *session_claim; /* wait_ms must be 0 */
+    const struct hf_session_step *session_step;
+    const struct hf_session_commit *session_commit;
+    struct hf_session_renewal *session_renew_all; /* n of them, which the call fills in */
+    const struct hf_session_release *session_release;
+    const struct hf_session_back *session_hand_back;
+    const char *session_head; /* the session's id */
+    const struct hf_session_load *session_load;
+    const struct hf_session_filter *session_list;
 };
 
 /* Input is checked at once, and what is wrong with it is returned: then `done` is not called.

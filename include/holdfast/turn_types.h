@@ -339,7 +339,7 @@ struct hf_intent {
 
 /* The answer to one call.
  *   value    JSON of a success; an object {"$attachment": {...}} in it is an attachment
- *            (hf_value_view)
+ *            (hf_value_escape)
  *   parts    what the model will see, when that is not simply the value: text and
  *            attachment parts
  *   control  with a success only. FINISH and FAIL end the turn with control_value (JSON);

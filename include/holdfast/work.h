@@ -383,6 +383,9 @@ struct hf_filter {
     enum hf_disposition disposition;
     const char *find; /* an id, source id or waiting reference, or at least 4 bytes of its
                          beginning or end */
+    bool
+        unacked; /* bad ends that no person has acknowledged; without `statuses` all three */
+    const char *limit_name; /* under this limit */
 };
 
 /* Rows in order of creation, or from the newest down, a page at a time. A page ends after `limit`

@@ -830,6 +830,10 @@ test_case(turn_cancel_by_the_unit_cancels_a_waiting_turn_too)
     SAME("cancelled", wait_of(id)->state);
     struct talk later = open_any();
     SAME(talk.turn_id, later.turn_id);
+    const char *before = picture();
+    CODE(HF_ECANCELASKED, finish(&later, "as if nothing were"));
+    CODE(HF_ESUPERSEDED, finish_as(t, &later, HF_STATUS_FAILED));
+    UNCHANGED(before);
     CODE(0, finish_as(t, &later, HF_STATUS_CANCELLED));
     EQ(0, open_any().answer->session_count);
 }

@@ -285,6 +285,8 @@
     X(list_by_age_looks_at_the_last_change, 0)                                           \
     X(list_begins_with_the_newest_and_a_cursor_keeps_its_direction, 0)                   \
     X(list_filters_by_what_a_unit_belongs_to, 0)                                         \
+    X(list_of_bad_ends_leaves_out_what_was_acknowledged, 0)                              \
+    X(list_by_limit_shows_the_units_under_it, 0)                                         \
     X(list_of_a_period_is_by_creation_or_by_end, 0)                                      \
     X(list_finds_ids_and_names_by_their_beginnings_and_ends, 0)                          \
     X(a_cursor_is_of_its_list_and_filter, 0)                                             \
@@ -487,6 +489,9 @@
     X(session_create_is_idempotent_and_the_first_meta_stands, HF_CONFORM_SESSIONS)       \
     X(session_bad_input_names_the_field_and_writes_nothing, HF_CONFORM_SESSIONS)         \
     X(session_send_makes_one_unit_that_no_queue_sees, HF_CONFORM_SESSIONS)               \
+    X(session_send_of_a_blank_text_is_refused, HF_CONFORM_SESSIONS)                      \
+    X(session_inputs_go_on_after_an_input_of_the_session, HF_CONFORM_SESSIONS)           \
+    X(session_a_message_may_have_input_bytes_and_no_more, HF_CONFORM_SESSIONS)           \
     X(session_claim_opens_a_turn_over_the_oldest_input, HF_CONFORM_SESSIONS)             \
     X(session_claim_is_by_agent, HF_CONFORM_SESSIONS)                                    \
     X(session_claim_by_id_takes_one_with_nothing_to_do, HF_CONFORM_SESSIONS)             \
@@ -517,6 +522,8 @@
     X(d32_the_same_commit_again_returns_its_receipt_without_a_lease,                     \
       HF_CONFORM_SESSIONS)                                                               \
     X(d32_commit_needs_the_live_lease_the_head_and_the_turn, HF_CONFORM_SESSIONS)        \
+    X(d32_a_token_is_of_one_session_alone, HF_CONFORM_SESSIONS)                          \
+    X(d32_a_revision_at_its_ceiling_is_told_and_not_wrapped, HF_CONFORM_SESSIONS)        \
     X(an_input_that_ends_badly_has_the_reason_of_its_turn, HF_CONFORM_SESSIONS)          \
     X(d32_of_two_commits_at_one_revision_one_applies, HF_CONFORM_SESSIONS)               \
     X(d32_steps_store_provisional_nodes_that_a_commit_makes_final, HF_CONFORM_SESSIONS)  \
@@ -530,6 +537,7 @@
     X(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all,                    \
       HF_CONFORM_SESSIONS)                                                               \
     X(d32_budgets_of_bytes_and_rows_say_limit_and_size, HF_CONFORM_SESSIONS)             \
+    X(d32_the_budget_of_bytes_counts_all_that_a_commit_stores, HF_CONFORM_SESSIONS)      \
     X(d32_a_claim_loads_the_first_page_and_the_open_turn, HF_CONFORM_SESSIONS)           \
     X(d32_pages_are_of_the_head_that_the_first_one_had, HF_CONFORM_SESSIONS)             \
     X(d32_what_was_committed_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
@@ -577,6 +585,8 @@
     X(attention_shows_what_a_turn_asks_at_once, HF_CONFORM_WAITS)                        \
     X(attention_shows_other_waits_of_turns_past_half_of_their_time, HF_CONFORM_WAITS)    \
     X(attention_counts_questions_of_units_and_turns_together, HF_CONFORM_WAITS)          \
+    X(attention_counts_silent_units_and_sessions_apart, HF_CONFORM_WAITS)                \
+    X(attention_counts_bad_ends_of_many_classes_to_the_last, HF_CONFORM_WAITS)           \
     X(attention_answers_a_question_with_one_of_its_choices, 0)                           \
     X(attention_shows_bad_ends_until_they_are_acknowledged, 0)                           \
     X(attention_shows_a_unit_again_that_ends_badly_again, 0)                             \
@@ -586,9 +596,12 @@
     X(attention_counts_questions_beyond_its_limit, 0)                                    \
     X(attention_is_of_one_tenant_or_of_all, 0)                                           \
     X(attention_finds_units_that_no_worker_claims, 0)                                    \
+    X(attention_finds_sessions_that_no_worker_takes, HF_CONFORM_WAITS)                   \
+    X(attention_looks_for_workers_beyond_the_most_urgent_thousand, 0)                    \
     X(attention_finds_a_limit_whose_holders_are_all_silent, 0)                           \
     X(queues_are_counted_by_name, 0)                                                     \
     X(holders_are_listed_and_two_at_once_are_twins, 0)                                   \
+    X(holders_of_sessions_have_the_leases_of_those, HF_CONFORM_SESSIONS)                 \
     X(ages_are_of_open_units_and_of_what_is_left_of_leases, 0)
 
 #define CASES_OF_EFFECT(X)                                                               \

@@ -110,6 +110,38 @@ test_case(d32_commit_needs_the_live_lease_the_head_and_the_turn)
     EQ(0, load(.session_id = "s")->node_count);
 }
 
+test_case(d32_a_token_is_of_one_session_alone)
+{
+    struct talk talk = begun(t, "question");
+    kit_session(t, "other");
+    send("other", NULL, "question");
+    struct talk foreign = talk;
+    foreign.token = open_any().token; /* of the same fence, and live */
+    const char *before = picture();
+    CODE(HF_ESESSIONLOST, step_with(&foreign, record("one")));
+    CODE(HF_ESESSIONLOST, finish(&foreign, "one"));
+    CODE(HF_ESESSIONLOST, release(&foreign));
+    CODE(HF_ESESSIONLOST, back(&foreign));
+    UNCHANGED(before);
+    EQ(0, head("s")->head_revision);
+    EQ(0, load(.session_id = "s")->turn->step);
+    CODE(0, finish(&talk, "one"));
+}
+
+test_case(d32_a_revision_at_its_ceiling_is_told_and_not_wrapped)
+{
+    struct talk talk = begun(t, "question");
+    struct hf_session_commit commit = kit_commit_of(&talk);
+    const char *before = picture();
+    commit.head_revision = INT64_MAX;
+    CODE(HF_EOVERFLOW, kit_commit(AT(t), commit, NULL));
+    SAME("head_revision", t->err.field);
+    commit.head_revision = INT64_MAX - 1;
+    CODE(HF_EHEADMOVED, kit_commit(AT(t), commit, NULL));
+    UNCHANGED(before);
+    CODE(0, finish(&talk, "answer"));
+}
+
 test_case(an_input_that_ends_badly_has_the_reason_of_its_turn)
 {
     static const char begins[] = "{\"kind\":\"k\",\"text\":\"";
@@ -381,6 +413,37 @@ test_case(d32_budgets_of_bytes_and_rows_say_limit_and_size)
     commit.added_count = 512;
     CODE(0, kit_commit(AT(t), commit, NULL));
     EQ(512, head("s")->record_count);
+}
+
+/* 28 bytes of outcome, 7 of config, 6 of usage, 11 of the unit, the rest of the blob. */
+test_case(d32_the_budget_of_bytes_counts_all_that_a_commit_stores)
+{
+    struct talk talk = begun(t, "question");
+    struct hf_session_blob blob = { .bytes = { kit_filled(t, 'x', 1048524), 1048524 } };
+    struct hf_session_spent spent = { "model", "m", { .input = 1 } };
+    struct hf_work_spec unit = { .size = sizeof(unit),
+                                 .source = HF_SOURCE_MANUAL,
+                                 .source_id = "job-1",
+                                 .kind = "mail",
+                                 .payload = "{}",
+                                 .priority = -1 };
+    struct hf_session_commit commit = kit_commit_of(&talk);
+    CODE(0, hf_session_blob_put(t->store, blob.bytes, blob.hash, &t->err));
+    commit.blobs = &blob;
+    commit.spent = &spent;
+    commit.units = &unit;
+    commit.blob_count = commit.spent_count = commit.unit_count = 1;
+    commit.config = "{\"a\":10}";
+    CODE(HF_ETOOBIG, kit_commit(AT(t), commit, NULL));
+    TRUE(contains(t->err.message, "1048577 bytes; commit_bytes allows 1048576"));
+    commit.config = "{\"a\":1}";
+    spent.model = "mm";
+    CODE(HF_ETOOBIG, kit_commit(AT(t), commit, NULL));
+    spent.model = "m";
+    unit.queue = "q";
+    CODE(HF_ETOOBIG, kit_commit(AT(t), commit, NULL));
+    unit.queue = NULL;
+    CODE(0, kit_commit(AT(t), commit, NULL));
 }
 
 test_case(d32_a_claim_loads_the_first_page_and_the_open_turn)

@@ -1,5 +1,7 @@
 /* Reading: get, list, events, stats; and what makes the store smaller: prune. */
 
+#include <holdfast/attention.h>
+
 #include <string.h>
 
 #include "conform/kit.h"
@@ -125,6 +127,38 @@ test_case(list_filters_by_what_a_unit_belongs_to)
     EQ(0, count_of(list(.statuses = ended, .status_count = 2, .error_class = "net")));
     EQ(0, count_of(list(.session_id = "none")));
     EQ(0, count_of(list(.correlation_id = "none")));
+}
+
+test_case(list_of_bad_ends_leaves_out_what_was_acknowledged)
+{
+    static const enum hf_status failed[] = { HF_STATUS_FAILED };
+    struct held seen = running(), bad = running(), good = running();
+    int64_t count = 0;
+    close_as(seen, HF_STATUS_FAILED);
+    close_as(bad, HF_STATUS_FAILED);
+    close_as(good, HF_STATUS_DONE);
+    running();
+    EQ(2, count_of(list(.unacked = true)));
+    const struct hf_ack ack = { .size = sizeof(ack),
+                                .ids = (const char *const[]){ seen.id },
+                                .id_count = 1 };
+    CODE(0, kit_called(t, hf_attention_ack(t->store, &t->who, &ack, &count, kit_err(t))));
+    EQ(2, count_of(list(.statuses = failed, .status_count = 1)));
+    EQ(1, count_of(list(.unacked = true)));
+    SAME(bad.id, item_of(list(.unacked = true), 0)->work.work_id);
+    EQ(0, count_of(list(.unacked = true, .kind = "none")));
+}
+
+test_case(list_by_limit_shows_the_units_under_it)
+{
+    create();
+    t->who.tenant = "t1";
+    const char *id = new_id(.limit_key = "k");
+    EQ(1, count_of(list(.limit_name = "key:k")));
+    SAME(id, item_of(list(.limit_name = "key:k"), 0)->work.work_id);
+    EQ(0, count_of(list(.limit_name = "key:")));
+    t->who.tenant = NULL;
+    EQ(1, count_of(list(.limit_name = "key:k")));
 }
 
 test_case(list_of_a_period_is_by_creation_or_by_end)

@@ -95,6 +95,74 @@ test_case(session_send_makes_one_unit_that_no_queue_sees)
     EQ(3, inputs("s")->input_count);
 }
 
+test_case(session_send_of_a_blank_text_is_refused)
+{
+    kit_session(t, "s");
+    send("s", "k", "");
+    CODE(HF_EINVAL, t->code);
+    SAME("message", t->err.field);
+    TRUE(contains(t->err.message, "write a text"));
+    send("s", "k", " \\t\\r\\n");
+    CODE(HF_EINVAL, t->code);
+    EQ(0, inputs("s")->input_count);
+    send("s", "k", " .");
+    CODE(0, t->code);
+}
+
+/* How many inputs of "s" a page after this one has. */
+static size_t count_after(struct hf_conform *t, const char *after)
+{
+    struct hf_session_answer *page = NULL;
+    if (!t->failed)
+        t->code = kit_called(
+            t, hf_session_inputs(t->store, "s", after, 0, &page, kit_err(t)));
+    size_t count = page ? page->input_count : 0;
+    hf_session_answer_free(page);
+    return count;
+}
+
+test_case(session_inputs_go_on_after_an_input_of_the_session)
+{
+    kit_session(t, "s");
+    kit_session(t, "u");
+    const char *one = send_id("s", "one"), *two = send_id("s", "two");
+    const char *foreign = send_id("u", "three");
+    EQ(2, count_after(t, NULL));
+    EQ(1, count_after(t, one));
+    EQ(0, count_after(t, two));
+    CODE(0, t->code);
+    EQ(0, count_after(t, foreign));
+    CODE(HF_EINVAL, t->code);
+    SAME("after", t->err.field);
+    EQ(0, count_after(t, "absent"));
+    CODE(HF_EINVAL, t->code);
+}
+
+test_case(session_a_message_may_have_input_bytes_and_no_more)
+{
+    static const char end[] = "\"}]}}"; /* after the text */
+    const size_t most = 1048576, tail = sizeof(end) - 1;
+    const char *empty = kit_message(t, "");
+    struct hf_answer *answer = NULL;
+    char *message = kit_memory(t, most + 2);
+    struct hf_session_send request = { .size = sizeof(request),
+                                       .session_id = "s",
+                                       .message = message };
+    kit_session(t, "s");
+    memset(message, 'x', most + 1);
+    memcpy(message, empty, strlen(empty) - tail);
+    memcpy(message + most + 1 - tail, end, sizeof(end));
+    CODE(HF_ETOOBIG, hf_session_send(t->store, &t->who, &request, &answer, &t->err));
+    SAME("message", t->err.field);
+    TRUE(contains(t->err.message, "1048577 bytes; input_bytes allows 1048576"));
+    EQ(0, inputs("s")->input_count);
+    memcpy(message + most - tail, end, sizeof(end));
+    CODE(0, hf_session_send(t->store, &t->who, &request, &answer, &t->err));
+    hf_answer_free(answer);
+    EQ(1, inputs("s")->input_count);
+    SAME(message, open_any().answer->turn->inputs[0].payload);
+}
+
 test_case(session_claim_opens_a_turn_over_the_oldest_input)
 {
     kit_session(t, "s");
@@ -357,14 +425,18 @@ test_case(session_crashes_without_a_step_hold_the_input_and_the_session_goes_on)
 {
     kit_session(t, "s");
     const char *one = send_id("s", "poison"), *two = send_id("s", "fine");
+    struct talk silent = { .step = 0 };
     for (int64_t i = 0; i < HF_MAX_POISON_CRASHES; i++) {
-        struct talk talk = open_any();
-        SAME(one, talk.turn_id);
-        EQ(i, talk.answer->turn->inputs[0].crashes);
+        silent = open_any();
+        SAME(one, silent.turn_id);
+        EQ(i, silent.answer->turn->inputs[0].crashes);
         advance(SEC(30));
     }
     struct talk talk = open_any();
     SAME(two, talk.turn_id);
+    CODE(HF_ESESSIONLOST, finish(&silent, "late")); /* its input was taken from it */
+    silent.token = talk.token;
+    CODE(HF_ESUPERSEDED, finish(&silent, "late"));
     IS("queued", one);
     SAME("held", row(one)->gate);
     SAME("poison", row(one)->status_reason);

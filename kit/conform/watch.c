@@ -242,12 +242,59 @@ test_case(attention_counts_questions_of_units_and_turns_together)
     const struct hf_attention *found = attention(.limit = 4);
     EQ(4, count_of_kind(found, HF_NEED_QUESTION));
     EQ(1, found->more_count);
-    if (!t->failed)
-        EQ(2, found->more[0].count);
+    if (t->failed)
+        return;
+    EQ(2, found->more[0].count);
+    SAME("wait.list", found->more[0].act.op);
     found = attention(.limit = 2);
     EQ(2, count_of_kind(found, HF_NEED_QUESTION));
-    if (!t->failed)
-        EQ(4, found->more[0].count);
+    EQ(2, found->more_count); /* units and waits are in two lists */
+    if (t->failed)
+        return;
+    EQ(1, found->more[0].count);
+    SAME("work.list", found->more[0].act.op);
+    EQ(3, found->more[1].count);
+    SAME("wait.list", found->more[1].act.op);
+}
+
+test_case(attention_counts_silent_units_and_sessions_apart)
+{
+    for (int i = 0; i < 3; i++) {
+        running(.disposition = HF_DISPOSITION_OWNER_BOUND);
+        new_session(.session_id = say("s%d", i), .agent = "a");
+        send(say("s%d", i), NULL, "go");
+        open_id(say("s%d", i));
+    }
+    advance(HOUR(1));
+    const struct hf_attention *found = attention(.limit = 2);
+    EQ(2, count_of_kind(found, HF_NEED_SILENT));
+    EQ(2, found->more_count);
+    if (t->failed)
+        return;
+    EQ(1, found->more[0].count);
+    SAME("work.list", found->more[0].act.op);
+    EQ(3, found->more[1].count);
+    SAME("session.list", found->more[1].act.op);
+}
+
+test_case(attention_counts_bad_ends_of_many_classes_to_the_last)
+{
+    for (int i = 0; i < 55; i++) {
+        struct held h = running(.max_attempts = 1);
+        fail_as(h, say("class-%02d", i));
+    }
+    const struct hf_attention *found = attention(.limit = 2);
+    int64_t rest = 0;
+    EQ(2, count_of_kind(found, HF_NEED_ENDED_BADLY));
+    EQ(51, found->more_count); /* fifty of one class each, and three of others */
+    for (size_t i = 0; i < found->more_count; i++)
+        rest += found->more[i].count;
+    EQ(53, rest);
+    if (t->failed)
+        return;
+    EQ(3, found->more[50].count);
+    SAME(NULL, found->more[50].kind);
+    SAME("work.list", found->more[50].act.op);
 }
 
 test_case(attention_answers_a_question_with_one_of_its_choices)
@@ -405,6 +452,56 @@ test_case(attention_finds_units_that_no_worker_claims)
     EQ(0, count_of_kind(attention(), HF_NEED_UNSERVED));
 }
 
+test_case(attention_finds_sessions_that_no_worker_takes)
+{
+    new_session(.session_id = "s1", .agent = "helper");
+    new_session(.session_id = "s2", .agent = "helper");
+    new_session(.session_id = "idle", .agent = "other");
+    send("s1", NULL, "go");
+    send("s2", NULL, "go");
+    EQ(0, attention()->count);
+    advance(MINUTE(5) + 1);
+    const struct hf_attention *found = attention();
+    const struct hf_attention_item *unserved = nth(found, HF_NEED_UNSERVED, 0);
+    EQ(1, found->count);
+    SAME("agent", unserved->subject);
+    SAME("helper", unserved->id);
+    EQ(2, fact(unserved, "sessions")->number);
+    NEAR(found->now - MINUTE(5), unserved->since);
+    SAME("session.list", unserved->act.op);
+    SAME("helper", input(unserved, "agent")->text);
+    EQ(0, attention(.unserved_ms = MINUTE(6))->count);
+    open_id("s1"); /* a worker is there, and has not come to the other one */
+    EQ(0, count_of_kind(attention(), HF_NEED_UNSERVED));
+    advance(HOUR(1)); /* its lease has lapsed; it was there */
+    EQ(0, count_of_kind(attention(), HF_NEED_UNSERVED));
+}
+
+test_case(attention_looks_for_workers_beyond_the_most_urgent_thousand)
+{
+    struct hf_work_spec served[500];
+    for (size_t part = 0; part < 3; part++) {
+        for (size_t i = 0; i < 500; i++)
+            served[i] = (struct hf_work_spec){
+                .size = sizeof(served[i]),
+                .source = HF_SOURCE_MANUAL,
+                .source_id = say("s%zu", 500 * part + i),
+                .kind = "served",
+                .priority = 0,
+            };
+        struct hf_answer *made = NULL;
+        CODE(0, kit_called(t, hf_work_create(t->store, &t->who, served, 500, HF_BRIEF,
+                                             &made, kit_err(t))));
+        hf_answer_free(made);
+    }
+    create(.kind = "lonely", .priority = 9);
+    claim();
+    advance(MINUTE(6));
+    const struct hf_attention *found = attention();
+    EQ(1, count_of_kind(found, HF_NEED_UNSERVED));
+    SAME("lonely", nth(found, HF_NEED_UNSERVED, 0)->kind);
+}
+
 test_case(attention_finds_a_limit_whose_holders_are_all_silent)
 {
     struct hf_limit limit = { .size = sizeof(limit),
@@ -419,6 +516,8 @@ test_case(attention_finds_a_limit_whose_holders_are_all_silent)
     SAME("kind:slow", stuck->id);
     EQ(1, fact(stuck, "max_running")->number);
     EQ(1, fact(stuck, "waiting")->number);
+    SAME("work.list", stuck->act.op);
+    SAME("kind:slow", input(stuck, "limit_name")->text);
 }
 
 /* ---- counts ------------------------------------------------------------------------------ */
@@ -525,6 +624,31 @@ test_case(holders_are_listed_and_two_at_once_are_twins)
     TRUE(holders.at[0].twin && holders.at[1].twin);
     SAME("w", nth(attention(), HF_NEED_TWINS, 0)->id);
     EQ(2, fact(nth(attention(), HF_NEED_TWINS, 0), "incarnations")->number);
+}
+
+test_case(holders_of_sessions_have_the_leases_of_those)
+{
+    kit_session(t, "s");
+    send("s", NULL, "question");
+    open_by(.session_id = "s", .owner = "w", .incarnation = "a", .ttl_ms = SEC(40));
+    advance(SEC(10));
+    struct holders holders = kit_holders(AT(t), NULL);
+    EQ(1, holders.count);
+    SAME("w", holders.at[0].owner);
+    EQ(1, holders.at[0].running);
+    EQ(0, holders.at[0].silent);
+    EQ(SEC(30), holders.at[0].least_left_ms);
+    EQ(SEC(30), holders.at[0].most_left_ms);
+    claim(.id = new_id(), .owner = "w", .incarnation = "a");
+    holders = kit_holders(AT(t), "w");
+    EQ(2, holders.at[0].running);
+    EQ(SEC(30), holders.at[0].least_left_ms);
+    EQ(SEC(45), holders.at[0].most_left_ms);
+    advance(SEC(30));
+    holders = kit_holders(AT(t), "w");
+    EQ(1, holders.at[0].silent);
+    EQ(0, holders.at[0].least_left_ms);
+    EQ(SEC(15), holders.at[0].most_left_ms);
 }
 
 test_case(ages_are_of_open_units_and_of_what_is_left_of_leases)

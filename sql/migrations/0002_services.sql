@@ -520,8 +520,8 @@ END;
 
 CREATE TRIGGER session_moved
 AFTER UPDATE OF head_revision, record_count, chain, lease_fence ON session
-WHEN NEW.lease_fence < OLD.lease_fence OR NEW.lease_fence > OLD.lease_fence + 1
-     OR NEW.head_revision < OLD.head_revision OR NEW.head_revision > OLD.head_revision + 1
+WHEN NEW.lease_fence - OLD.lease_fence NOT IN (0, 1) -- a sum could be beyond 64 bits
+     OR NEW.head_revision - OLD.head_revision NOT IN (0, 1)
      OR NEW.record_count < OLD.record_count
      OR (NEW.head_revision = OLD.head_revision
          AND (NEW.record_count <> OLD.record_count OR NEW.chain <> OLD.chain))

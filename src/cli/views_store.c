@@ -173,8 +173,11 @@ static void attention_line(struct cli *cli, const struct op_row *row)
 static void attention_more_line(struct cli *cli, const struct op_row *row)
 {
     const struct hf_attention_more_row *more = row->at;
-    cli_putf(cli, "%-17sand %s%lld more", more->what, more->at_least ? "at least " : "",
-             (long long)more->count);
+    if (more->count)
+        cli_putf(cli, "%-17sand %s%lld more", more->what,
+                 more->at_least ? "at least " : "", (long long)more->count);
+    else
+        cli_putf(cli, "%-17sand maybe more: not all units were looked at", more->what);
     cli_put(cli, more->kind ? " of kind " : "");
     cli_put_clean(cli, more->kind ? more->kind : "");
     cli_put(cli, more->error_class ? ", " : "");

@@ -171,6 +171,13 @@ static void say_ended(struct saying *s)
 
 static void say_unserved(struct saying *s)
 {
+    if (!s->item->kind) {
+        hf_buf_i64(s->out, number(s->item, "sessions"));
+        say(s, " of its sessions can go on for ");
+        say_age(s, s->now - s->item->since);
+        say(s, ", and no worker takes them");
+        return;
+    }
     hf_buf_i64(s->out, number(s->item, "units"));
     say(s, " of kind ");
     say(s, s->item->kind);

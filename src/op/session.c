@@ -253,7 +253,8 @@ int op_run_session_effects(struct op_call *call)
     return rc;
 }
 
-/* A later page is of the head as it is now: records up to it never change. */
+/* A later page is of the head as it is now: records up to it never change. No answer: there are
+ * none behind the one that was named. */
 static int load_page(struct op_call *call, const struct hf_session_page *in,
                      struct hf_session_answer **ret_answer)
 {
@@ -269,7 +270,7 @@ static int load_page(struct op_call *call, const struct hf_session_page *in,
         request.head_revision = head->sessions[0].head_revision;
         request.record_count = head->sessions[0].record_count;
     }
-    if (rc == 0)
+    if (rc == 0 && (!head || request.from_ordinal < request.record_count))
         rc = hf_session_load(call->store, &request, ret_answer, call->err);
     hf_session_answer_free(head);
     return rc;
@@ -286,12 +287,13 @@ int op_run_session_log(struct op_call *call)
     int rc = load_page(call, call->in, &answer);
     if (rc)
         return rc;
-    list.next_id = answer->next_ordinal ? answer->next_ordinal - 1 : 0;
+    list.next_id = answer && answer->next_ordinal ? answer->next_ordinal - 1 : 0;
     sink->begin(call->out, &list);
-    for (size_t i = 0; rc == 0 && i < answer->node_count; i++)
+    for (size_t i = 0; rc == 0 && answer && i < answer->node_count; i++)
         rc = sink->item(call->out,
                         &(struct op_row){ .shape = list.shape, .at = &answer->nodes[i] });
-    const struct hf_session_turn *turn = answer->next_ordinal ? NULL : answer->turn;
+    const struct hf_session_turn *turn = answer && !answer->next_ordinal ? answer->turn
+                                                                         : NULL;
     for (size_t i = 0; rc == 0 && turn && i < turn->stored_count; i++)
         rc = sink->item(call->out,
                         &(struct op_row){ .shape = list.shape, .at = &turn->nodes[i] });

@@ -244,7 +244,7 @@ static void a_deferral_that_was_not_stored_is_made_again_under_its_key(void **st
 
 /* ---- questions ---------------------------------------------------------------------- */
 
-/* pay was started by a worker that is gone. */
+/* An earlier worker started pay. */
 static void wait_for_truth(void)
 {
     begin();

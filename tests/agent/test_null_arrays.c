@@ -5,6 +5,7 @@
 #include <holdfast/attention.h>
 #include <holdfast/code.h>
 #include <holdfast/exec.h>
+#include <holdfast/job.h>
 #include <holdfast/process.h>
 #include <holdfast/tools.h>
 #include <holdfast/turn_json.h>
@@ -21,6 +22,7 @@ struct world {
     struct hf_loop *loop;
     struct hf_surface *surface;
     struct hf_setup *setup;
+    struct hf_setup *code_setup;
     struct hf_err err;
 };
 
@@ -249,6 +251,68 @@ static int tool_results(struct world *w)
     return rc;
 }
 
+static int delivery(struct world *w, struct hf_turn_delivery more)
+{
+    struct hf_effect effect;
+    struct hf_turn *made = asking(w, &effect);
+    struct hf_part text = { .kind = HF_PART_TEXT, .content = TEXT("It is 4.") };
+    struct hf_llm_response response = { .size = sizeof(response),
+                                        .parts = &text,
+                                        .part_count = 1 };
+    assert_int_equal(hf_turn_llm_done(made, effect.id, &response, &w->err), 0);
+    do
+        assert_int_equal(hf_turn_poll(made, &effect, &w->err), 0);
+    while (effect.kind != HF_EFFECT_CHECKPOINT && effect.kind != HF_EFFECT_NONE);
+    assert_int_equal(effect.kind, HF_EFFECT_CHECKPOINT);
+    more.size = sizeof(more);
+    int rc = hf_turn_checkpoint_done(made, effect.id, &more, &w->err);
+    hf_turn_free(made);
+    return rc;
+}
+
+#define DELIVERY(name, member)                                                           \
+    static int name(struct world *w)                                                     \
+    {                                                                                    \
+        return delivery(w, (struct hf_turn_delivery){ .member = 1 });                    \
+    }
+DELIVERY(delivered_committed, committed_count)
+DELIVERY(delivered_messages, message_count)
+DELIVERY(delivered_transient, transient_count)
+DELIVERY(delivered_causes, cause_count)
+
+/* A turn of the code protocol whose cell is out. */
+static int executed(struct world *w, struct hf_exec_result result)
+{
+    struct hf_effect effect;
+    struct hf_setup *standard = w->setup;
+    w->setup = w->code_setup;
+    struct hf_turn *made = asking(w, &effect);
+    w->setup = standard;
+    struct hf_part text = { .kind = HF_PART_TEXT,
+                            .content = TEXT("<lua>\nprint(1)\n</lua>\n") };
+    struct hf_llm_response response = { .size = sizeof(response),
+                                        .parts = &text,
+                                        .part_count = 1 };
+    assert_int_equal(hf_turn_llm_done(made, effect.id, &response, &w->err), 0);
+    do
+        assert_int_equal(hf_turn_poll(made, &effect, &w->err), 0);
+    while (effect.kind != HF_EFFECT_EXEC_CODE && effect.kind != HF_EFFECT_NONE);
+    assert_int_equal(effect.kind, HF_EFFECT_EXEC_CODE);
+    result.size = sizeof(result);
+    int rc = hf_turn_exec_done(made, effect.id, &result, &w->err);
+    hf_turn_free(made);
+    return rc;
+}
+
+#define EXECUTED(name, member)                                                           \
+    static int name(struct world *w)                                                     \
+    {                                                                                    \
+        return executed(w, (struct hf_exec_result){ .member = 1 });                      \
+    }
+EXECUTED(result_observations, observation_count)
+EXECUTED(result_calls, call_count)
+EXECUTED(result_images, image_count)
+
 static int cell(struct world *w, struct hf_cell_start start, struct hf_cell **ret_cell)
 {
     start.size = sizeof(start);
@@ -263,6 +327,12 @@ static int cell_journal(struct world *w)
     return cell(w, (struct hf_cell_start){ .journal_count = 1 }, &none);
 }
 
+static int cell_tools(struct world *w)
+{
+    struct hf_cell *none = NULL;
+    return cell(w, (struct hf_cell_start){ .tool_count = 1 }, &none);
+}
+
 static int cell_results(struct world *w)
 {
     struct hf_cell *made = NULL;
@@ -272,6 +342,17 @@ static int cell_results(struct world *w)
     assert_non_null(op);
     int rc = hf_cell_results(made, op->ordinal, NULL, 1, &w->err);
     hf_cell_free(made);
+    return rc;
+}
+
+static int job_evidence(struct world *w)
+{
+    struct hf_pool *pool = NULL;
+    const struct hf_pool_options options = { .size = sizeof(options) };
+    assert_int_equal(hf_pool_new(w->store, &options, &pool, &w->err), 0);
+    const struct hf_job_end end = { .size = sizeof(end), .evidence_count = 1 };
+    int rc = hf_pool_complete(pool, "u", TOKEN, &end, &w->err);
+    hf_pool_free(pool);
     return rc;
 }
 
@@ -349,10 +430,18 @@ static const struct {
     CALL(message_parts),
     CALL(response_parts),
     CALL(tool_results),
-
+    CALL(delivered_committed),
+    CALL(delivered_messages),
+    CALL(delivered_transient),
+    CALL(delivered_causes),
+    CALL(result_observations),
+    CALL(result_calls),
+    CALL(result_images),
     CALL(cell_journal),
+    CALL(cell_tools),
     CALL(cell_results),
     CALL(op_records),
+    CALL(job_evidence),
     CALL(serve),
     CALL(agent_sources),
     CALL(worker_agents),
@@ -370,13 +459,15 @@ static void an_array_that_is_missing_is_invalid(void **state)
     assert_int_equal(
         hf_surface_new(NULL, TEXT(""), TEXT("[{\"name\":\"add\"}]"), &w.surface, &w.err),
         0);
-    const struct hf_turn_config config = { .size = sizeof(config),
-                                           .protocol = hf_protocol_standard(),
-                                           .surface = w.surface,
-                                           .model = "m",
-                                           .turn_budget = 4,
-                                           .no_progress_budget = 4 };
+    struct hf_turn_config config = { .size = sizeof(config),
+                                     .protocol = hf_protocol_standard(),
+                                     .surface = w.surface,
+                                     .model = "m",
+                                     .turn_budget = 4,
+                                     .no_progress_budget = 4 };
     assert_int_equal(hf_setup_new(&config, &w.setup, &w.err), 0);
+    config.protocol = hf_protocol_code();
+    assert_int_equal(hf_setup_new(&config, &w.code_setup, &w.err), 0);
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         w.err = (struct hf_err){ 0 };
         int rc = calls[i].call(&w);
@@ -385,6 +476,7 @@ static void an_array_that_is_missing_is_invalid(void **state)
                      w.err.message);
     }
     hf_setup_free(w.setup);
+    hf_setup_free(w.code_setup);
     hf_surface_free(w.surface);
     hf_loop_free(w.loop);
     hf_store_close(w.store);

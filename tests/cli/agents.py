@@ -293,7 +293,7 @@ class WhatIsRefused(Case):
         self.assertIn("gone.md", self.cli("config", "check", "--config", "own.toml").out)
 
     def test_a_wait_that_ends_early_leaves_the_message(self):
-        self.ok("session", "create", "s", "--agent", "nobody-serves-it")
+        self.ok("session", "create", "s", "--agent", "no-worker-serves-it")
         late = self.cli("session", "send", "s", "hello", "--wait", "--timeout", "50ms", code=6)
         self.assertIn("stays in the session", late.err)
         self.assertEqual(len(self.ok("session", "inputs", "s")["items"]), 1)

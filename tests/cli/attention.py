@@ -229,8 +229,10 @@ class Attention(Case):
         self.assertEqual((more["what"], more["kind"], more["error_class"], more["count"]),
                          ("ended_badly", "mail", "net", 3))
         self.assertEqual(self.paste(more).count("mail"), 5)
-        self.assertIn("and 3 more of kind mail, net", self.cli("attention", "--limit", "2", code=10).out)
-        self.assertEqual(self.ok("attention", "ack", "--kind", "mail")["acknowledged"], 5)
+        self.ok("attention", "ack", answer["items"][0]["id"])
+        self.assertEqual(self.paste(more).count("mail"), 4)
+        self.assertIn("and 2 more of kind mail, net", self.cli("attention", "--limit", "2", code=10).out)
+        self.assertEqual(self.ok("attention", "ack", "--kind", "mail")["acknowledged"], 4)
         self.assertEqual(self.kinds(), [])
 
     def test_bad_acknowledgements_say_what_is_wrong(self):
@@ -270,6 +272,27 @@ class Attention(Case):
         self.claim("--queue", "o'q")
         self.assertEqual(self.kinds("--unserved", "1ms"), [])
 
+    def test_sessions_without_a_worker_are_told_until_one_is_there(self):
+        self.file("talker.toml", PAYER.format(port=self.model().port))
+        self.ok("--tenant", "o'b", "session", "create", "s1", "--agent", "payer")
+        self.ok("--tenant", "o'b", "session", "send", "s1", "hello")
+        self.assertEqual(self.kinds(), [])
+        item = self.wait_for("unserved", "--unserved", "1ms")
+        self.assertEqual((item["subject"], item["id"], item["tenant"], item["facts"]),
+                         ("agent", "payer", "o'b", {"sessions": 1}))
+        self.assertIn("s1", self.paste(item))
+        worker = Worker(self, "--config", "talker.toml")
+        worker.heard("turn_ended")
+        self.assertEqual(self.kinds("--unserved", "1ms"), [])
+
+    def test_what_does_not_fit_is_in_the_list_that_is_printed(self):
+        for number in range(3):
+            self.create(f"s{number}", "--queue", f"q{number}", "--kind", "k")
+        answer = self.cli("--json", "attention", "--unserved", "1ms", "--limit", "1", code=10).json
+        more, = answer["more"]
+        self.assertEqual((more["what"], more["count"], more["command"]), ("unserved", 2, "holdfast queue list"))
+        self.assertIn("q2", self.paste(more))
+
     def test_two_workers_of_one_name_are_told(self):
         one = self.create("s1")["work_id"]
         two = self.create("s2")["work_id"]
@@ -290,7 +313,11 @@ class Attention(Case):
         unit = self.claim("--ttl", "750ms")["work_id"]
         item = self.wait_for("limit_stuck")
         self.assertEqual((item["id"], item["facts"]), ("kind:slow", {"max_running": 1, "waiting": 1}))
+        self.create("s3", "--disposition", "owner_bound")
+        other = self.claim("--ttl", "1h")["work_id"]
+        self.assertEqual(item["command"], "holdfast work list --silent --limit-name kind:slow")
         self.assertIn(unit[-8:], self.paste(item))
+        self.assertNotIn(other[-8:], self.paste(item))
         self.paste(self.wait_for("silent"))
         self.paste(self.wait_for("silent"))
         self.ok("attention", "ack", "--all")
@@ -549,6 +576,23 @@ class Attention(Case):
         self.assertEqual(self.told(), units)
         self.assertEqual(out.count("new "), 2)
         self.assertEqual(err, "")
+
+    def test_a_pager_outlives_a_file_that_goes_away_and_comes_back(self):
+        first = self.waits("user", "a")
+        watch = self.watch("--exec", self.pager("cat >> told"))
+        self.until(lambda: len(self.told()) == 1)
+        os.mkdir(self.path("away"))
+        names = [name for name in os.listdir(self.folder) if name.startswith("work.db")]
+        for name in names:
+            os.rename(self.path(name), self.path("away/" + name))
+        self.assertIn("the pass is repeated", watch.stderr.readline())
+        for name in names:
+            os.rename(self.path("away/" + name), self.path(name))
+        self.assertEqual(watch.stderr.readline(), "holdfast: the store can be read again\n")
+        second = self.waits("user", "b")
+        self.until(lambda: len(self.told()) == 2)
+        self.assertEqual(self.end(watch)[1], "")
+        self.assertEqual(self.told(), [first, second])
 
     def test_a_pager_that_hangs_is_ended_and_that_is_said(self):
         self.waits("user", "a")

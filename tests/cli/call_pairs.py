@@ -23,6 +23,9 @@ UNITS = {"ms": 1, "s": 1000, "m": 60000, "h": 3600000, "d": 86400000}
 CHANGING = re.compile(r"(_at|_ms|^at|^now|_fence|^fence|token|_id|^next|tenant|"
                       r"^incarnation|^first_started)$")
 ABOUT_NOW = ("facts", "findings")  # of the store as it is at the moment: only what they name
+# Passes over all tenants: what is due among the rows of other pairs depends on the time. Their
+# effect on the pair's own tenant is compared with its rows.
+PASSES = ("work.sweep", "schedule.run")
 
 
 class Lines:
@@ -118,6 +121,13 @@ def own(answer, tenant):
     return answer
 
 
+def uncounted(op, answer):
+    """A pass without its counts."""
+    if op not in PASSES:
+        return answer
+    return {k: "<count>" if type(v) is int else v for k, v in answer.items()}
+
+
 def fill(value, unit):
     if isinstance(value, dict):
         return {k: fill(v, unit) for k, v in value.items()}
@@ -185,7 +195,8 @@ class Pairs:
                               else self.by_call(lines, op, tenant, filled))
                     ids = {}
                     rows = plain(self.rows(lines, tenant), ids)
-                    seen.append((plain(own(answer, tenant), ids), rows))
+                    answer = uncounted(op, own(answer, tenant))
+                    seen.append((plain(answer, ids), rows))
                 self.assertEqual(seen[0], seen[1])
         self.assertEqual(lines.close(), 0)
 

@@ -178,14 +178,14 @@ class DoctorOfAServer(Case):
     def test_settings_that_lose_what_was_acknowledged(self):
         said = [f["detail"] for f in self.findings("settings")]
         self.assertEqual(said, [
-            "fsync is off: what was acknowledged may be lost in a crash",
-            "full_page_writes is off: what was acknowledged may be lost in a crash"])
+            "fsync is off: a crash of the server can lose committed changes",
+            "full_page_writes is off: a crash of the server can lose committed changes"])
         self.sql("ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()")
         try:
             for _ in range(500):  # until the server has read it
                 if self.sql("SHOW autovacuum") == "off":
                     break
-            self.assertIn("autovacuum is off: dead rows stay",
+            self.assertIn("autovacuum is off: dead rows are never removed",
                           [f["detail"] for f in self.findings("settings")])
         finally:
             self.sql("ALTER SYSTEM RESET autovacuum", "SELECT pg_reload_conf()")

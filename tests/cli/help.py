@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What is made from the table of commands: help, manual pages, completion."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,16 +9,31 @@ import subprocess
 from harness import Case, main
 
 # Written out by hand: the contract of the program.
-COMMANDS = """work create|work claim|work renew|work touch|work release|work hand-back|work wait
-work waiting|work resume|work close-out|work fail|work abandon|work append-event|work cancel
-work requeue|work request-abandon|work list|work show|work events|work output|work stats|work sweep
-work prune|work reconcile|policy set|policy show|store bump|monitor|migrate|doctor|bounds
-version|replay|turn inspect|cell run|schedule add|schedule update|schedule pause
-schedule resume|schedule run-now|schedule remove|schedule list|schedule show|schedule preview
-schedule sync|schedule run|trigger subscribe|trigger update|trigger enable|trigger disable
-trigger remove|trigger revive|trigger list|trigger show|trigger emit|trigger deliveries
-trigger granted""".replace("\n", "|").split("|")
-PAGES = ["", "cell", "work", "policy", "schedule", "store", "trigger", "turn"]
+COMMANDS = """work create|work claim|work renew|work touch|work release|work hand-back|work wait|work waiting
+work resume|work close-out|work fail|work abandon|work append-event|work cancel|work requeue
+work redrive|work request-abandon|work list|work show|work events|work output|work tail
+work stats|work sweep|work ages|work prune|work reconcile|job enqueue|job list|job show
+job cancel|job run-now|job release|queue list|holder list|limit set|limit list|policy set
+policy show|schedule add|schedule update|schedule pause|schedule resume|schedule run-now
+schedule remove|schedule list|schedule show|schedule preview|schedule sync|schedule run
+process start|process list|process show|process events|process signal|process observe
+process granted|process retarget|process cancel|process request-abandon|process complete
+process await|process prune|process drain|store bump|store copy|store log|store facts
+trigger subscribe|trigger update|trigger enable|trigger disable|trigger remove|trigger revive
+trigger list|trigger show|trigger emit|trigger deliveries|trigger occurrences|trigger granted
+session create|session send|session list|session show|session turn|session effects|session log
+session inputs|session cancel-turn|effect list|effect resolve|wait list|wait show|wait resolve
+wait revoke|wait key|wait rotate|turn inspect|cell run|provider list|provider check
+config check|config init|config keys|ask|answer|run|monitor|chat|worker|top|attention|approve
+deny|attention ack|migrate|doctor|demo|replay|bounds|version|call""".replace("\n", "|").split("|")
+PAGES = ["", "cell", "config", "effect", "holder", "job", "limit", "policy", "process", "provider", "queue",
+         "schedule", "session", "store", "trigger", "turn", "wait", "work"]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def page_of(command):
+    """The group of a command, `""` for those that have none."""
+    return command.split()[0] if command.split()[0] in PAGES else ""
 
 
 class Help(Case):
@@ -35,7 +51,7 @@ class Help(Case):
         for command in COMMANDS:
             text = self.cli(*command.split(), "--help").out
             for line in text.split("\n"):
-                if not line.startswith(("  #", "  holdfast", "  out=", "  id=", "  make-")):
+                if not line.startswith(("  #", "  holdfast", "  out=", "  id=", "  case ", "  make-")):
                     self.assertLessEqual(len(line), 80, line)
 
     def test_the_overview_names_every_command(self):
@@ -43,7 +59,9 @@ class Help(Case):
         self.assertIn("Exit codes", text)
         self.assertIn("--correlation-id", text)
         for command in COMMANDS:
-            self.assertRegex(text, rf"(?m)^  {command} ")
+            self.assertRegex(text, rf"(?m)^  {command}(?: |$)")
+        self.assertEqual(COMMANDS, re.findall(r"(?m)^  ([a-z][a-z-]+(?: [a-z-]+)?)(?:  |$)",
+                                              "work: " + text.split("\n\nwork: ")[1].split("\nGlobal options")[0]))
         self.assertNotIn("__man", text)
         self.assertIn("close-out", self.cli("work", "--help").out)
 
@@ -89,7 +107,7 @@ class Help(Case):
                 found = re.search(r"holdfast ((?:--\S+ \S+ )*\w.*)", line)
                 if not found or not line.startswith("  ") or line.strip().startswith("#"):
                     continue
-                script = "set -- " + re.sub(r"\)( && .*)?$", "", found.group(1)) + \
+                script = "set -- " + re.sub(r"\)( && .*| in .*)?$", "", found.group(1)) + \
                     '\n"$HOLDFAST" --help "$@"'
                 script = script.replace(" -h\n", "\n")
                 env = {**self.env, "HOLDFAST": shutil.which("holdfast", path=self.env["PATH"]),
@@ -102,13 +120,20 @@ class Help(Case):
 
 
 class Pages(Case):
+    def test_every_group_has_a_page_that_is_built(self):
+        groups = self.cli("help", "all").out.split("\n\nwork: ")[1]
+        self.assertEqual(PAGES, sorted(["", "work", *re.findall(r"(?m)^([a-z]+): ", groups)]))
+        with open(os.path.join(ROOT, "docs/man/meson.build"), encoding="utf-8") as build:
+            built = re.search(r"foreach group : \[(.*?)\]", build.read(), re.S).group(1)
+        self.assertEqual(PAGES, re.findall(r"'(\w*)'", built))
+
     def test_pages_are_clean_roff_and_name_their_commands(self):
         groff = shutil.which("groff")
         for page in PAGES:
             text = self.cli("__man", *([page] if page else [])).out
             self.assertTrue(text.startswith(".TH HOLDFAST"))
             for command in COMMANDS:
-                if (command.split()[0] if " " in command else "") == page:
+                if page_of(command) == page:
                     self.assertIn(".SS holdfast " + command.replace("-", "\\-"), text)
             if groff:
                 done = subprocess.run([groff, "-ww", "-man", "-Tutf8", "-z"], input=text,
@@ -118,8 +143,8 @@ class Pages(Case):
 
     def test_pages_list_every_option_of_help(self):
         for command in COMMANDS:
-            page = [command.split()[0]] if " " in command else []
-            text = self.cli("__man", *page).out.replace("\\-", "-")
+            page = page_of(command)
+            text = self.cli("__man", *([page] if page else [])).out.replace("\\-", "-")
             own = self.cli(*command.split(), "--help").out
             for option in re.findall(r"(?m)^  (--[a-z-]+)", own):
                 self.assertIn(f"\\fB{option}\\fR", text)

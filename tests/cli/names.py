@@ -49,7 +49,7 @@ class Names(Case):
 
     def test_a_name_that_is_no_ones_is_not_found(self):
         self.cli("migrate")
-        self.refused(3, "not_found", "work", "show", "nobody")
+        self.refused(3, "not_found", "work", "show", "missing")
 
 
 class Follow(Case):

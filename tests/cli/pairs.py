@@ -110,6 +110,8 @@ PAIRS = [
     ("work.list", [], ["--from", "2020-01-01T00:00:00Z", "--before", "2019-01-01T00:00:00Z"]),
     ("work.list", [], ["--newest", "--after", "12"]),
     ("work.list", [CREATE], ["--find", "s1-no-such-text"]),
+    ("work.list", FAILED, ["--unacked"]),
+    ("work.list", [CREATE], ["--limit-name", "kind:none"]),
     ("work.list", [CREATE], ["--find", "s1"]),  # too short
     ("work.show", HELD, ["--id", "$ID"]),
     ("work.show", [], ["--id", "ffffffff"]),

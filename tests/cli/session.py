@@ -54,6 +54,27 @@ class Sessions(Case):
         self.assertEqual([i["payload"]["message"]["parts"][0]["content"]
                           for i in page["items"] + rest["items"]], ["a", "b", "c"])
         self.assertIsNone(rest["next"])
+        self.assertEqual(self.ok("session", "inputs", "s1", "--after", sent[2])["items"], [])
+        wrong = self.cli("--json", "session", "inputs", "s1", "--after", "absent", code=BAD)
+        self.assertIn("session s1 has no input absent", wrong.json["error"]["message"])
+        self.assertIn("the input with this work_id", self.cli("session", "inputs", "--help").out)
+
+    def test_behind_the_last_record_there_are_none(self):
+        for after in ("0", "9"):
+            page = self.ok("session", "log", "s1", "--after", after)
+            self.assertEqual((page["items"], page["next"]), ([], None))
+        self.assertIn("no records", self.cli("session", "log", "s1", "--after", "0").out)
+        self.cli("session", "log", "absent", "--after", "0", code=NOT_FOUND)
+
+    def test_an_empty_message_is_refused(self):
+        self.assertIn("text or files", self.cli("session", "send", "s1", "", code=BAD).err)
+        blank = self.send(" ", code=BAD)["error"]
+        self.assertIn("the message is empty", blank["message"])
+        with open(os.path.join(self.folder, "n.txt"), "wb") as file:
+            file.write(b"note")
+        sent = self.send("", "--attach", os.path.join(self.folder, "n.txt"))
+        self.assertEqual([p["kind"] for p in sent["work"]["payload"]["message"]["parts"]], ["attachment"])
+        self.assertEqual(len(self.ok("session", "inputs", "s1")["items"]), 1)
 
     def test_files_go_with_a_message(self):
         image = b"\x89PNG\r\n\x1a\n\x00pixels"

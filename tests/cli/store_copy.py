@@ -5,9 +5,44 @@ import json
 import os
 import sqlite3
 import subprocess
+import sys
 import tempfile
 
-from harness import HOLDFAST, Case, main
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
+import servers  # noqa: E402 pylint: disable=wrong-import-position
+from harness import HOLDFAST, Case, Worker, main  # noqa: E402 pylint: disable=wrong-import-position
+
+CONFIG = """
+[provider.test]
+kind = "openai-chat"
+base_url = "http://127.0.0.1:{port}/v1"
+
+[model.talk]
+provider = "test"
+context_tokens = 100_000
+output_tokens = 1_000
+
+[agent.payer]
+model = "talk"
+tools = ["pay", "mail", "slow"]
+
+[tool.pay]
+description = "Pays."
+command = ["sh", "-c", "echo paid"]
+recovery = "keyed"
+
+[tool.mail]
+description = "Sends mail."
+command = ["sh", "-c", "echo sent"]
+recovery = "ask"
+approve = "always"
+
+[tool.slow]
+description = "Does not end."
+command = ["sh", "-c", "exec sleep 60"]
+recovery = "ask"
+"""
+TALKED = ("session", "session_meta", "session_turn", "session_input", "node", "blob", "usage", "effect", "wait")
 
 OWN = {"hf_schema", "hf_store"}  # of each store alone
 SCRATCH = {("work_state", "event_id")}  # SQLite's guards have it, PostgreSQL's need it not
@@ -45,6 +80,24 @@ class Filled(Case):
         self.cli("policy", "set", "kind:k", "--ttl", "5m")
         self.cli("store", "bump")
         self.cli("work", "prune", "--older-than", "0s", "--limit", "1")
+
+    def talk(self):
+        """Sessions with turns that have ended, that wait for an approval, and that a dead worker holds."""
+        server = servers.Server(self.path("journal"))
+        self.addCleanup(server.stop)
+        config = self.file("h.toml", CONFIG.format(port=server.port))
+        self.file("note.txt", "a note \u00e9\n")
+        for name in ("asked", "held"):
+            self.ok("session", "create", name, "--agent", "payer", "--labels", '{"team":"x"}')
+        self.ok("session", "send", "asked", "use pay {}", "--attach", self.path("note.txt"))
+        self.ok("session", "send", "asked", "use mail {}", "--key", "k")
+        self.ok("session", "send", "asked", "and this is queued")
+        worker = Worker(self, "--config", config)
+        worker.heard("turn_ended")
+        worker.heard("away")
+        self.ok("session", "send", "held", "use slow {}")
+        worker.heard("tool_started")
+        worker.kill()
 
     def same_rows(self, path, report, extra):
         """Every table of the source and of the SQLite file `path`, except for what each copy adds:
@@ -207,6 +260,24 @@ class Postgres(Filled):
             self.assertEqual([s["session_id"] for s in self.ok("--db", copy, "session", "list")["items"]],
                              ["s1", "s2"])
             self.assertTrue(self.ok("--db", copy, "doctor")["ok"])
+
+    def test_conversations_come_back_row_by_row(self):
+        self.talk()
+        self.ok("store", "copy", "--from", self.db, "--to", self.pg)
+        report = self.ok("store", "copy", "--from", self.pg, "--to", self.path("back.db"))
+        copied = {table["table"]: table["rows"] for table in report["tables"]}
+        self.assertEqual([name for name in TALKED if not copied[name]], [])
+        self.same_rows(self.path("back.db"), report, 2)
+        for copy in (self.pg, self.path("back.db")):
+            self.assertTrue(self.ok("--db", copy, "doctor")["ok"])
+            for words in (("session", "log", "asked"), ("session", "inputs", "asked"), ("wait", "list"),
+                          ("session", "turn", "asked"), ("session", "turn", "held")):
+                self.assertEqual(self.ok("--db", copy, *words), self.ok(*words))
+            # The turn that waits goes on in the copy.
+            wait, = self.ok("--db", copy, "wait", "list")["items"]
+            self.assertFalse(self.ok("--db", copy, "session", "show", "asked")["session"]["ready_at"])
+            self.ok("--db", copy, "approve", wait["wait_id"])
+            self.assertTrue(self.ok("--db", copy, "session", "show", "asked")["session"]["ready_at"])
 
     def test_who_may_not_copy_spoils_no_target(self):
         self.fill()

@@ -19,7 +19,7 @@ static void check_cell(struct hf_span bindings)
     fuzz_require(hf_cell_poll(cell, &op, &err) == 0 && !op);
     enum hf_cell_end end = hf_cell_end(cell, NULL);
     struct hf_span after = hf_cell_bindings(cell);
-    /* A name that the language has is not kept, whoever gave it. */
+    /* A name of the language itself is not kept, whether a host or a cell assigned it. */
     if (end == HF_CELL_DONE && !hf_cell_note(cell, 0)) {
         fuzz_require(after.len == bindings.len || bindings.len == 0);
         fuzz_require(memcmp(after.at, bindings.at, bindings.len) == 0);

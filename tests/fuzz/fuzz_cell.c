@@ -9,7 +9,7 @@
 static struct hf_buf whole;
 static struct hf_buf cut;
 
-/* Where memory or time ends is not the same twice; everything else is. */
+/* Where memory or time ends is not the same twice; all other results are. */
 static bool repeats(enum hf_cell_end end)
 {
     return end != HF_CELL_OVER_MEMORY && end != HF_CELL_OVER_TIME;

@@ -14,7 +14,7 @@ static struct hf_turn *cut(const struct hf_setup *setup, struct hf_turn *turn)
     struct hf_bytes again = { 0 };
     struct hf_turn *next = NULL;
     struct hf_err err = { 0 };
-    /* The turn's own surface may be known to nobody else: only an export has it. */
+    /* The turn's own surface is only in an export. */
     fuzz_require(hf_turn_export(turn, &save, &err) == 0);
     fuzz_require(hf_turn_restore(setup, (struct hf_span){ save.at, save.len }, NULL,
                                  &next, &err) == 0);

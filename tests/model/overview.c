@@ -96,8 +96,13 @@ struct held_by {
 static void hold(const struct m_call *call, const struct m_row *row, struct held_by *by)
 {
     const struct hf_work *w = &row->w;
-    hf_ms left = w->lease_expires_at - call->lease_now;
-    hf_ms renewed = w->lease_expires_at - w->lease_ttl_ms + call->now - call->lease_now;
+    const struct m_session *s = row->session_fence
+                                    ? m_session_of(call->disk, w->session_id)
+                                    : NULL;
+    hf_ms expires_at = s ? s->expires_at : w->lease_expires_at;
+    hf_ms ttl_ms = s ? s->ttl_ms : w->lease_ttl_ms;
+    hf_ms left = expires_at - call->lease_now;
+    hf_ms renewed = expires_at - ttl_ms + call->now - call->lease_now;
     struct hf_holder *h = &by->holder;
     bool first = h->running == 0;
     h->owner = w->owner;
@@ -105,8 +110,6 @@ static void hold(const struct m_call *call, const struct m_row *row, struct held
     h->running++;
     h->started_at = sooner(h->started_at, w->started_at);
     h->active_at = w->active_at > h->active_at ? w->active_at : h->active_at;
-    if (!w->lease_expires_at)
-        return;
     h->silent += left <= 0;
     h->least_left_ms = first || left < h->least_left_ms ? left : h->least_left_ms;
     h->most_left_ms = first || left > h->most_left_ms ? left : h->most_left_ms;

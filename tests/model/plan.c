@@ -716,6 +716,8 @@ static void draw_list(struct dice *dice, struct hf_filter *filter)
     filter->source_id = one_in(dice, 20) ? "s-1" : NULL;
     filter->correlation_id = one_in(dice, 12) ? "trace" : NULL;
     filter->session_id = one_in(dice, 20) ? "c1" : NULL;
+    filter->unacked = one_in(dice, 10);
+    filter->limit_name = one_in(dice, 12) ? "key:k-1" : NULL;
     filter->from = one_in(dice, 12) ? 1800000000000 + PICK(dice, spans) : 0;
     filter->before = one_in(dice, 12) ? 1800000000000 + 2 * PICK(dice, spans) : 0;
 }

@@ -36,6 +36,14 @@ static bool touches(const char *text, const char *part)
            (strncmp(text, part, most) == 0 || m_same(text + len - most, part));
 }
 
+/* The stored name of a tenant's limit ends with the tenant, after a separator. */
+static bool of_limit(const struct hf_work *w, const char *name)
+{
+    size_t len = strlen(name);
+    return w->limit_name && strncmp(w->limit_name, name, len) == 0 &&
+           (w->limit_name[len] == '\0' || w->limit_name[len] == '\x1f');
+}
+
 static bool matches(const struct m_call *call, const struct hf_filter *filter,
                     const struct m_row *row)
 {
@@ -67,6 +75,12 @@ static bool matches(const struct m_call *call, const struct hf_filter *filter,
          (filter->from && at < filter->from) || (filter->before && at >= filter->before)))
         return false;
     if (filter->older_than_ms && w->updated_at > call->now - filter->older_than_ms)
+        return false;
+    if (filter->unacked &&
+        (w->acked_at || !hf_status_terminal(row->status) ||
+         row->status == HF_STATUS_DONE || row->status == HF_STATUS_CANCELLED))
+        return false;
+    if (filter->limit_name && !of_limit(w, filter->limit_name))
         return false;
     return !filter->silent ||
            (w->lease_expires_at && w->lease_expires_at <= call->lease_now);

@@ -61,6 +61,8 @@ int m_session_inputs(struct hf_store *store, const char *session_id, const char 
     const struct m_row *last = after ? m_find(call.disk, after, &code) : NULL;
     if (!s)
         return rc;
+    if (after && (!last || !m_same(last->w.session_id, session_id)))
+        return hf_fail(err, HF_EINVAL, "after", "no such input");
     struct hf_session_input *all = m_answer_memory(answer, call.disk->inputs.count *
                                                                sizeof(*all));
     for (size_t i = 0; i < call.disk->inputs.count && answer->input_count < limit; i++) {

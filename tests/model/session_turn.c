@@ -9,6 +9,7 @@
 #include "base/ident.h"
 #include "base/json_get.h"
 #include "base/text.h"
+#include "core/ledger/step.h"
 #include "model/inside.h"
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -355,11 +356,15 @@ static void apply(struct m_call *call, const struct hf_session_commit *c,
 
 static size_t bytes_of(const struct hf_session_commit *c, const struct packed *packed)
 {
-    size_t bytes = packed->bytes + strlen(c->outcome);
+    size_t bytes = packed->bytes + strlen(c->outcome) +
+                   (c->config ? strlen(c->config) : 0);
     for (size_t i = 0; i < c->blob_count; i++)
         bytes += c->blobs[i].bytes.len;
+    for (size_t i = 0; i < c->spent_count; i++)
+        bytes += strlen(c->spent[i].source) +
+                 (c->spent[i].model ? strlen(c->spent[i].model) : 0);
     for (size_t i = 0; i < c->unit_count; i++)
-        bytes += c->units[i].payload ? strlen(c->units[i].payload) : 0;
+        bytes += hf_work_spec_bytes(&c->units[i]);
     return bytes;
 }
 
@@ -375,6 +380,8 @@ int m_session_commit(struct hf_store *store, const struct hf_caller *who,
     int rc = pack(&call, commit->records, commit->added_count, commit->chain, &packed);
     if (rc == 0)
         rc = within(&call, bytes_of(commit, &packed), rows);
+    if (rc == 0 && commit->head_revision == INT64_MAX)
+        rc = hf_fail(err, HF_EOVERFLOW, "head_revision", "at its ceiling");
     struct m_session *s = rc ? NULL : m_session_find(&call, commit->session_id, &rc);
     if (rc)
         return rc;

@@ -10,7 +10,7 @@ struct looking {
     struct m_call call;
     const struct hf_look *look;
     size_t shown;
-    int64_t matched;
+    struct hf_look_found found;
     int rc;
 };
 
@@ -19,9 +19,9 @@ static bool of_tenant(const struct looking *l, const char *tenant)
     return !l->call.who->tenant[0] || m_same(l->call.who->tenant, tenant);
 }
 
-static void show(struct looking *l, const struct hf_look_row *seen)
+static void show(struct looking *l, int64_t *count, const struct hf_look_row *seen)
 {
-    l->matched++;
+    (*count)++;
     if (l->rc == 0 && l->shown < l->look->limit) {
         l->shown++;
         l->rc = l->look->each(l->look->user, seen);
@@ -99,7 +99,7 @@ static void show_unit(struct looking *l, const struct m_row *row)
     }
     if (l->look->what == HF_NEED_SILENT)
         seen.text = "no_pid";
-    show(l, &seen);
+    show(l, &l->found.units, &seen);
 }
 
 /* The found rows in their order, by picking the first of those that are left. */
@@ -156,7 +156,7 @@ static void look_waits(struct looking *l)
         }
         if (!next)
             return;
-        show(l, &(struct hf_look_row){ .wait = next });
+        show(l, &l->found.others, &(struct hf_look_row){ .wait = next });
         last = next;
     }
 }
@@ -197,9 +197,12 @@ static int rest_row(void *user, const struct hf_look_row *seen)
     return 0;
 }
 
+#define GROUPS 50
+
 static void look_rest(struct looking *l)
 {
     struct rest rest = { .skip = l->look->limit };
+    struct hf_look_row others = { .count = 0 };
     rest.groups = calloc(l->call.disk->rows.count + 1, sizeof(*rest.groups));
     struct hf_look all = { .what = HF_NEED_ENDED_BADLY,
                            .limit = HF_LOOK_BOUND,
@@ -215,10 +218,15 @@ static void look_rest(struct looking *l)
         const struct hf_look_row seen = { .kind = most->kind,
                                           .text = most->class,
                                           .count = most->count };
-        l->matched += most->count;
-        l->rc = l->rc ? l->rc : l->look->each(l->look->user, &seen);
+        l->found.units += most->count;
+        if (n < GROUPS)
+            l->rc = l->rc ? l->rc : l->look->each(l->look->user, &seen);
+        else
+            others.count += most->count;
         most->count = 0;
     }
+    if (l->rc == 0 && others.count)
+        l->rc = l->look->each(l->look->user, &others);
     free(rest.groups);
 }
 
@@ -240,7 +248,7 @@ static void look_sessions(struct looking *l)
                                           .count = left,
                                           .most = s->ttl_ms };
         if (s->nonce && found && of_tenant(l, s->s.tenant))
-            show(l, &seen);
+            show(l, &l->found.others, &seen);
     }
 }
 
@@ -306,7 +314,61 @@ static void look_unserved(struct looking *l)
         if (!next)
             return;
         if (seen.since <= l->call.now - l->look->unserved_ms && !is_served(disk, next))
-            show(l, &seen);
+            show(l, &l->found.units, &seen);
+        last = next;
+    }
+}
+
+/* A lease on one of its sessions holds, or one was claimed: its inputs have run. */
+static bool is_taken(const struct looking *l, const char *agent)
+{
+    const struct model_disk *disk = l->call.disk;
+    for (size_t i = 0; i < disk->sessions.count; i++) {
+        const struct m_session *s = &disk->sessions.at[i];
+        if (!m_same(s->s.agent, agent))
+            continue;
+        if (s->nonce && s->expires_at > l->call.lease_now)
+            return true;
+        for (size_t k = 0; k < disk->rows.count; k++)
+            if (m_same(disk->rows.at[k].w.session_id, s->s.session_id) &&
+                disk->rows.at[k].w.first_started_at)
+                return true;
+    }
+    return false;
+}
+
+static bool agent_before(const struct hf_session *a, const struct hf_session *b)
+{
+    int order = strcmp(a->agent, b->agent);
+    return (order ? order : strcmp(a->tenant, b->tenant)) < 0;
+}
+
+/* By agent and tenant: the least that comes after the last. */
+static void look_agents(struct looking *l)
+{
+    const struct model_disk *disk = l->call.disk;
+    for (const struct hf_session *last = NULL;;) {
+        const struct hf_session *next = NULL;
+        struct hf_look_row seen = { .count = 0 };
+        for (size_t i = 0; i < disk->sessions.count; i++) {
+            const struct hf_session *s = &disk->sessions.at[i].s;
+            if (!s->ready_at || s->ready_at > l->call.now - l->look->unserved_ms ||
+                !of_tenant(l, s->tenant) || (last && !agent_before(last, s)))
+                continue;
+            if (!next || agent_before(s, next)) {
+                next = s;
+                seen = (struct hf_look_row){
+                    .id = s->agent, .tenant = s->tenant, .since = s->ready_at, .count = 1
+                };
+            } else if (!agent_before(next, s)) {
+                seen.since = s->ready_at < seen.since ? s->ready_at : seen.since;
+                seen.count++;
+            }
+        }
+        if (!next)
+            return;
+        if (!is_taken(l, next->agent))
+            show(l, &l->found.others, &seen);
         last = next;
     }
 }
@@ -319,7 +381,7 @@ struct twins {
 static void end_twins(struct twins *twins)
 {
     if (twins->seen.count)
-        show(twins->l, &twins->seen);
+        show(twins->l, &twins->l->found.units, &twins->seen);
     twins->seen = (struct hf_look_row){ .count = 0 };
 }
 
@@ -374,20 +436,22 @@ static void look_limits(struct looking *l)
         };
         if (limit->max && silent && silent >= used && used >= limit->max && waiting &&
             (!*seen.tenant || of_tenant(l, seen.tenant)))
-            show(l, &seen);
+            show(l, &l->found.units, &seen);
     }
 }
 
 /* ---- the verbs ---------------------------------------------------------------------- */
 
 static int m_look(struct hf_store *store, const struct hf_caller *who,
-                  const struct hf_look *look, int64_t *ret_matched, struct hf_err *err)
+                  const struct hf_look *look, struct hf_look_found *ret_found,
+                  struct hf_err *err)
 {
     struct looking l = { .call = m_begin(store, who, err), .look = look };
     if (look->rest) {
         look_rest(&l);
     } else if (look->what == HF_NEED_UNSERVED) {
         look_unserved(&l);
+        look_agents(&l);
     } else if (look->what == HF_NEED_TWINS) {
         look_twins(&l, store);
     } else if (look->what == HF_NEED_LIMIT_STUCK) {
@@ -399,7 +463,7 @@ static int m_look(struct hf_store *store, const struct hf_caller *who,
         if (look->what == HF_NEED_QUESTION || look->what == HF_NEED_WAIT)
             look_waits(&l);
     }
-    *ret_matched = l.matched;
+    *ret_found = l.found;
     return l.rc;
 }
 

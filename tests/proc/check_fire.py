@@ -56,14 +56,14 @@ def read_trails(db):
 
 def read_log(path):
     """One execution, or None: it was ended before it did anything."""
-    run = {"beside": False, "said": None, "end": None, "grown": []}
+    run = {"overlap": False, "said": None, "end": None, "grown": []}
     with open(path, encoding="utf-8") as file:
         for line in file.read().split("\n")[:-1]:
             word, *rest = line.split(" ")
             if word == "begin":
                 run.update(key=rest[0], work=rest[1], attempt=int(rest[2]), pid=int(rest[3]))
-            elif word == "beside":
-                run["beside"] = True
+            elif word == "overlap":
+                run["overlap"] = True
             elif word == "grown":
                 run["grown"].append(int(rest[0]))
             else:
@@ -161,7 +161,7 @@ def check_lost(run):
             yield f"{name}: its wrapper told of {answer['work_id']}, which is not there"
     for key in run.plan:
         if run.spared(key) and not units[key]:
-            yield f"{key} was never made, though nobody killed its wrapper"
+            yield f"{key} was never made, though its wrapper was not killed"
     for work, row in run.rows.items():
         if row["status"] not in TERMINAL:
             yield f"{work} is {row['status']}"
@@ -176,12 +176,12 @@ def check_twice(run):
         if count > 1 and run.plan[key]["disposition"] != "rerunnable":
             yield f"{key} is {run.plan[key]['disposition']} and ran {count} times"
     for one in run.runs:
-        if one["beside"]:
-            yield f"{one['key']} ran beside itself"
+        if one["overlap"]:
+            yield f"{one['key']} ran twice at the same time"
         claims = [e for e in run.trails[one["work"]]
                   if e["to_status"] == "running" and e["attempt"] == one["attempt"]]
         if len(claims) != 1:
-            yield f"{one['key']} ran in attempt {one['attempt']}, which nobody claimed"
+            yield f"{one['key']} ran in attempt {one['attempt']}, which no worker claimed"
         end = run.end_of(one["work"])
         if end and one["attempt"] > end["attempt"]:
             yield f"{one['key']} ran after its unit had ended"
@@ -194,13 +194,13 @@ def true_end(run, work, row, end):
     codes = [one["end"] for one in runs]
     error = row["error_class"] or ""
     if status == "done" and command["mode"] == "itself":
-        return None if runs and row["result"]["summary"] == command["key"] else "nobody said so"
+        return None if runs and row["result"]["summary"] == command["key"] else "its command did not report that"
     if status == "done":
         return None if codes == [0] else f"the command's log says {codes}"
     if status == "abandoned":
         return abandoned_rightly(run, command, runs, end)
     if status != "failed":
-        return "nobody asked for that"
+        return "no call asked for that"
     if row["failures"] < row["max_attempts"]:
         return f"only {row['failures']} of {row['max_attempts']} failures"
     if error.startswith("exit_"):
@@ -247,7 +247,7 @@ def check_event(run, work, event):
             yield f"{work}: process {payload['pid']} is not what ran"
     proof = payload.get("proof")
     if proof and proof["holder"]["pid"] not in run.killed:
-        yield f"{work}: {proof['holder']['pid']} was taken for dead, and nobody killed it"
+        yield f"{work}: {proof['holder']['pid']} was taken for dead, and the test did not kill it"
 
 
 def check_trails(run):
@@ -355,8 +355,8 @@ def run_again_later(run):
     run.runs.append({**run.of_attempt(row["work_id"], 1)[0], "attempt": 2})
 
 
-def beside(run):
-    run.runs[0]["beside"] = True
+def overlap(run):
+    run.runs[0]["overlap"] = True
 
 
 def done_without_end(run):
@@ -433,7 +433,7 @@ def lock_left(run):
 PLANTED = {
     "lost": (drop_unit, unit_twice, left_running),
     "twice": (lambda run: run_twice(run, "owner_bound"), lambda run: run_twice(run, "rerunnable"),
-              run_again_later, beside),
+              run_again_later, overlap),
     "made_up": (done_without_end, other_code, done_from_abandoned, abandoned_unkilled,
                 abandoned_without_proof, too_few_failures, timed_out),
     "trails": (event_gone, fence_falls, after_the_end),

@@ -222,7 +222,7 @@ def check_told(run):
            "proof" not in json.loads(e.payload or "{}")]
     proofs = sum(1 for _, e in run.moves if e.source == "running") - len(own)
     if exact and proofs:
-        yield f"{proofs} reclaims although nobody died"
+        yield f"{proofs} reclaims although no worker died"
     for name, told_of, stored in (("claims", len(run.taken), len(claims)),
                                   ("settlements", len(run.settled), len(own)),
                                   ("resumes", len(run.resumed), sum(resumes.values())),
@@ -319,7 +319,7 @@ PLANTED_SQL = {
                    " AND from_status = 'running')",
     "another's claim": "UPDATE work_event SET actor = 'p99' WHERE seq = {done}"
                        " AND to_status = 'running'",
-    "a unit nobody asked for": "UPDATE work_spec SET source_id = 'stranger' WHERE seq = {done}",
+    "a unit that no call created": "UPDATE work_spec SET source_id = 'stranger' WHERE seq = {done}",
     "a lane runs twice": "UPDATE work_state SET lane_key = 'lane-x' WHERE seq IN ({overlap})",
 }
 
@@ -368,12 +368,12 @@ PLANTED_LOGS = {
     "a busy store": first_line("C")(lambda line: [line, "E claim busy the store is busy"]),
     "a claim that was not stored": first_line("T")(other_fence),
     "a claim twice": first_line("T")(lambda line: [line, line]),
-    "a claim that nobody was told of": first_line("T")(lambda line: []),
+    "a claim that no worker was told about": first_line("T")(lambda line: []),
     "an end that was not stored": first_line("S")(with_field(4, "timeout")),
     "a claim before the last holder's end":
         first_line("T", lambda fields: fields[3] == "2")(with_field(5, "1")),
     "a call that took too long": first_line("T")(with_field(4, "0")),
-    "an end that nobody was told of": first_line("S")(lambda line: []),
+    "an end that no worker was told about": first_line("S")(lambda line: []),
 }
 
 

@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     note(line);
     /* Inherited by what it starts: held until the last of the tree has gone. */
     if (flock(open_in(folder, "alone", key, 0), LOCK_EX | LOCK_NB) != 0)
-        note("beside\n");
+        note("overlap\n");
     if (strcmp(mode, "stubborn") == 0)
         (void)signal(SIGTERM, SIG_IGN);
     if (strcmp(mode, "tree") == 0)

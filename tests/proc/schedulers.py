@@ -68,7 +68,7 @@ def judge(db, begun, ended):
         if (made, skipped) != (len(slots), len(expected) - len(slots)):
             sys.exit(f"{name}: it counts {made} and {skipped}")
         if next_at < ended - 2000:
-            sys.exit(f"{name}: it stands still")
+            sys.exit(f"{name}: it creates no more units")
     if total == 0:
         sys.exit("nothing was made")
     return total, sum(map(len, skips.values())), ended - begun

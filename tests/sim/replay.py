@@ -24,9 +24,9 @@ def main():
         other = last_line(*few, "--seed", "8")
         print(store, *first)
         if first != again:
-            wrong.append(f"{store}: the same seed gave {again}")
+            wrong.append(f"{store}: the same seed made {again}")
         if first[1].split()[-1] == other[1].split()[-1]:
-            wrong.append(f"{store}: another seed gave the same hash")
+            wrong.append(f"{store}: another seed made the same hash")
         if not re.fullmatch(r"schedules=8 steps=\d+ faults=\d+ violations=0 hash=[0-9a-f]{16}",
                             first[1]):
             wrong.append(f"{store}: the last line is {first[1]}")

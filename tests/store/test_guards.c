@@ -772,18 +772,18 @@ static void a_key_that_is_no_lane_and_no_dedup_key_is_not_taken_for_one(void **s
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
+static const char text[] = "{\"message\":{\"id\":\"m\",\"parts\":[{\"content\":\"x\"}]}}";
+
 /* A session with one committed record, an open turn with a provisional one, and a message behind
  * it. */
 static void talked(struct world *world)
 {
-    static const char message[] = "{\"kind\":\"message\",\"message\":{\"id\":\"m\","
-                                  "\"role\":\"user\"}}";
     struct hf_session_spec made_so = { .size = sizeof(made_so),
                                        .session_id = "s",
                                        .agent = "a" };
     struct hf_session_send sent = { .size = sizeof(sent),
                                     .session_id = "s",
-                                    .message = message };
+                                    .message = text };
     struct hf_session_claim claim = { .size = sizeof(claim), .session_id = "s" };
     struct hf_session_answer *answer = NULL;
     struct hf_answer *units = NULL;
@@ -941,7 +941,7 @@ static void a_deleted_session_is_told_by_every_verb(void **state)
     struct hf_session_claim claim = { .size = sizeof(claim), .session_id = "s" };
     struct hf_session_send sent = { .size = sizeof(sent),
                                     .session_id = "s",
-                                    .message = "{\"message\":{\"id\":\"m\"}}" };
+                                    .message = text };
     talked(world);
     done(world, "UPDATE session SET deleted_at = 1");
     assert_int_equal(hf_session_create(world->store, NULL, &again, &answer, NULL),

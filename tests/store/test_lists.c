@@ -84,7 +84,31 @@ static const struct reading readings[] = {
     { "attention: wait", HF_SQL_SEEN_WAIT, false, { { 2, 201, NULL } } },
     { "attention: held", HF_SQL_SEEN_HELD, false, { { 2, 201, NULL } } },
     { "attention: ended", HF_SQL_SEEN_ENDED, false, { { 2, 201, NULL } } },
+    { "attention: claimable",
+      HF_SQL_SEEN_CLAIMABLE,
+      false,
+      { { 2, 20001, NULL }, { 3, 1, NULL } } },
     { "attention: queues", HF_SQL_SEEN_QUEUES, false, { { 1, 1000, NULL } } },
+    { "attention: front",
+      HF_SQL_SEEN_FRONT,
+      false,
+      { { 2, 100, NULL }, { 3, 1, NULL }, { 4, 0, "q1" } } },
+    { "attention: claimed", HF_SQL_SEEN_CLAIMED, false, { { 1, 20000, NULL } } },
+    { "attention: sessions",
+      HF_SQL_SEEN_SESSIONS,
+      false,
+      { { 2, 1, NULL }, { 3, 201, NULL } } },
+    { "attention: ready",
+      HF_SQL_SEEN_READY,
+      false,
+      { { 2, 20000, NULL }, { 3, 1, NULL } } },
+    { "attention: taken", HF_SQL_SEEN_TAKEN, false, { { 1, 20000, NULL } } },
+    { "attention: turn waits", HF_SQL_SEEN_TURN_WAIT, false, { { 2, 201, NULL } } },
+    { "attention: schedules",
+      HF_SQL_SEEN_SCHEDULES,
+      false,
+      { { 2, 1, NULL }, { 3, 201, NULL } } },
+    { "attention: limits", HF_SQL_SEEN_LIMITS, false, { { 1, 20000, NULL } } },
     { "attention: running", HF_SQL_SEEN_RUNNING, false, { { 0, 0, NULL } } },
 };
 #define READINGS (sizeof(readings) / sizeof(readings[0]))
@@ -285,7 +309,8 @@ static int64_t pg_buffers(PGconn *db, const struct reading *reading, bool pinned
         if (at && buffers < 0)
             buffers = (hit ? strtoll(hit + 4, NULL, 10) : 0) +
                       (read ? strtoll(read + 5, NULL, 10) : 0);
-        scans = scans || strstr(line, "Seq Scan on work_");
+        scans = scans || strstr(line, "Seq Scan on work_state") ||
+                strstr(line, "Seq Scan on work_spec");
     }
     if (pinned && scans) {
         for (int i = 0; i < PQntuples(plan); i++)

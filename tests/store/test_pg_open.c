@@ -46,7 +46,7 @@ static void with(const char *more, char out[400])
 static void an_unknown_host_is_unreachable(void **state)
 {
     (void)state;
-    refused("postgres://nobody:hidden-word@no-such-host.invalid/hf", HF_EUNREACHABLE,
+    refused("postgres://missing:hidden-word@no-such-host.invalid/hf", HF_EUNREACHABLE,
             "host");
     refused("postgres:///hf?host=/nowhere&user=hf", HF_EUNREACHABLE, "/nowhere");
     refused("postgres://127.0.0.1:1/hf", HF_EUNREACHABLE, "refused");

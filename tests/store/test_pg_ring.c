@@ -129,7 +129,7 @@ static void a_ring_of_our_own_is_not_heard_again(void **state)
     make_unit(store, "one");
     assert_rung_once(listener); /* so that the next comes after it, here as there */
     char text[64];
-    (void)snprintf(text, sizeof(text), "NOTIFY hf_own, 'else %u:1'", other);
+    (void)snprintf(text, sizeof(text), "NOTIFY hf_own, 'another %u:1'", other);
     PQclear(PQexec(listener, text));
     while (sql->methods->bell_seen(sql, other) == seen_other)
         (void)sql->methods->bell_wait(sql, other, seen_other, 1000);

@@ -615,6 +615,149 @@ static void every_message_is_in_its_history_once_and_in_order(void **state)
     check_crowd(true);
 }
 
+/* ---- at the same moment --------------------------------------------------------------------- */
+
+#define RACERS 4
+#define ROUNDS 10
+
+/* One of the threads that do the same at once. */
+struct racer {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    struct hf_store *store;
+    const struct hf_session_commit *commit;
+    bool by_id;
+    int code;
+    struct hf_session_committed committed;
+    struct hf_session_answer *held;
+};
+
+static void race(struct racer *racers, void *(*run)(void *))
+{
+    pthread_barrier_t start;
+    assert_int_equal(pthread_barrier_init(&start, NULL, RACERS), 0);
+    for (int i = 0; i < RACERS; i++) {
+        racers[i].start = &start;
+        assert_int_equal(pthread_create(&racers[i].thread, NULL, run, &racers[i]), 0);
+    }
+    for (int i = 0; i < RACERS; i++)
+        assert_int_equal(pthread_join(racers[i].thread, NULL), 0);
+    assert_int_equal(pthread_barrier_destroy(&start), 0);
+}
+
+static void *commit_at_once(void *user)
+{
+    struct racer *racer = user;
+    (void)pthread_barrier_wait(racer->start);
+    racer->code = hf_session_commit(racer->store, NULL, racer->commit, &racer->committed,
+                                    NULL);
+    return NULL;
+}
+
+/* By two handles, so that some share a group and some do not. */
+static void check_equal_commits(bool postgres)
+{
+    char url[400];
+    const char *at = place("equal", postgres, url);
+    struct hf_store *stores[] = { opened(at), opened(at) };
+    make_session(stores[0], "s");
+    for (int round = 0; round < ROUNDS; round++) {
+        struct racer racers[RACERS] = { { .code = 1 } };
+        assert_int_equal(sent(stores[0], "s", round), 0);
+        struct hf_session_answer *held = claimed(stores[0], 0);
+        const struct hf_session_commit commit = {
+            .size = sizeof(commit),
+            .session_id = "s",
+            .token = held->token,
+            .turn_id = held->turn->turn_id,
+            .head_revision = held->sessions->head_revision,
+            .record_count = held->sessions->record_count,
+            .chain = held->turn->chain,
+            .status = HF_STATUS_DONE,
+            .outcome = "{}",
+            .release = true,
+        };
+        for (int i = 0; i < RACERS; i++) {
+            racers[i].store = stores[i % 2];
+            racers[i].commit = &commit;
+        }
+        race(racers, commit_at_once);
+        int first = 0;
+        for (int i = 0; i < RACERS; i++) {
+            assert_int_equal(racers[i].code, 0);
+            assert_int_equal(racers[i].committed.head_revision, round + 1);
+            first += !racers[i].committed.repeated;
+        }
+        assert_int_equal(first, 1);
+        hf_session_answer_free(held);
+    }
+    hf_store_close(stores[1]);
+    hf_store_close(stores[0]);
+}
+
+static void of_equal_commits_at_once_one_is_made_and_the_others_are_repeats(void **state)
+{
+    (void)state;
+    check_equal_commits(false);
+    check_equal_commits(true);
+}
+
+static void *claim_at_once(void *user)
+{
+    struct racer *racer = user;
+    struct hf_session_claim claim = { .size = sizeof(claim) };
+    if (racer->by_id) {
+        claim.session_id = "s";
+    } else {
+        claim.agents = agents;
+        claim.agent_count = 1;
+    }
+    (void)pthread_barrier_wait(racer->start);
+    racer->code = hf_session_claim(racer->store, NULL, &claim, &racer->held, NULL);
+    return NULL;
+}
+
+static void check_first_claim(const char *name, bool postgres, bool by_id)
+{
+    char url[400];
+    const char *at = place(name, postgres, url);
+    struct hf_store *store = opened(at);
+    struct racer racers[RACERS] = { { .code = 1 } };
+    int won = 0;
+    make_session(store, "s");
+    assert_int_equal(sent(store, "s", 1), 0);
+    hf_store_close(store);
+    struct hf_store *stores[] = { opened(at), opened(at) };
+    for (int i = 0; i < RACERS; i++) {
+        racers[i].store = stores[i % 2];
+        racers[i].by_id = by_id;
+    }
+    race(racers, claim_at_once);
+    for (int i = 0; i < RACERS; i++) {
+        bool wins = racers[i].code == 0 && racers[i].held->session_count == 1;
+        won += wins;
+        assert_int_equal(racers[i].code, wins || !by_id ? 0 : HF_ESESSIONBUSY);
+        if (wins)
+            assert_int_equal(racers[i].held->sessions->lease_fence, 1);
+        hf_session_answer_free(racers[i].held);
+    }
+    assert_int_equal(won, 1);
+    hf_store_close(stores[1]);
+    hf_store_close(stores[0]);
+}
+
+static void the_first_claim_of_a_reopened_store_has_one_winner(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "first%d", i);
+        check_first_claim(name, false, i % 2 == 0);
+        if (i < 4)
+            check_first_claim(name, true, i % 2 == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -626,6 +769,8 @@ int main(void)
         cmocka_unit_test(a_claim_waits_until_there_is_a_message),
         cmocka_unit_test(a_dead_holder_loses_its_session_before_the_term),
         cmocka_unit_test(every_message_is_in_its_history_once_and_in_order),
+        cmocka_unit_test(of_equal_commits_at_once_one_is_made_and_the_others_are_repeats),
+        cmocka_unit_test(the_first_claim_of_a_reopened_store_has_one_winner),
     };
     pg_server_start(&server);
     return cmocka_run_group_tests_name("session", tests, set_up, tear_down);

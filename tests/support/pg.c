@@ -197,7 +197,7 @@ void pg_server_stick(const struct pg_server *server, PGconn *db, const char *sql
     static const char waits[] =
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     bool stuck = false;
-    set_standby(server, "nobody");
+    set_standby(server, "missing");
     while (!stuck) {
         assert_true(PQsendQuery(db, sql));
         for (bool over = false; !over && !stuck; over = !PQisBusy(db)) {

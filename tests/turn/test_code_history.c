@@ -212,7 +212,7 @@ static void fill_past(struct past *past)
     past->records[0].message = &past->cells[0];
     past->records[1] = event(
         "{\"step\":4,\"cell\":\"t8.0.cell\",\"after\":\"h4\",\"error\":"
-        "\"no one\",\"output\":[{\"text\":\"a\"}]}");
+        "\"fault one\",\"output\":[{\"text\":\"a\"}]}");
     past->records[2].message = &past->fix;
     past->records[3].message = &past->cells[1];
     past->records[4] = event(
@@ -526,7 +526,7 @@ static void an_exports_trajectory_has_the_history_too(void **state)
     assert_string_equal(
         json.at,
         "[{\"language\":\"lua\",\"code\":\"one()\",\"step\":4,\"cell\":\"t8.0.cell\","
-        "\"after\":\"h4\",\"error\":\"no "
+        "\"after\":\"h4\",\"error\":\"fault "
         "one\",\"output\":[{\"text\":\"a\"}]},{\"language\":"
         "\"lua\",\"code\":\"two()\",\"step\":5,\"cell\":\"t8.2.cell\",\"iteration\":2,"
         "\"after\":\"h5\",\"error\":\"no two\"}]");

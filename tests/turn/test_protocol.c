@@ -320,7 +320,7 @@ static int lend_state(const struct hf_protocol *protocol, struct hf_move *move,
                       struct hf_err *err)
 {
     (void)protocol;
-    struct hf_driver_state driver = { .owner = "somebody", .data = kit_span("x") };
+    struct hf_driver_state driver = { .owner = "another", .data = kit_span("x") };
     return hf_act_start_llm(move, true, &driver, err);
 }
 

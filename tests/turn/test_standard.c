@@ -551,6 +551,7 @@ static void parts_and_deliveries_past_their_limits(void **state)
     assert_int_equal(hf_turn_checkpoint_done(kit.turn, 2, &delivery, &kit.err),
                      HF_ETOOBIG);
     assert_string_equal(kit.err.field, "messages");
+    assert_string_equal(kit.err.message, "messages must have at most 1024 entries");
     delivery.message_count = limit;
     assert_int_equal(hf_turn_checkpoint_done(kit.turn, 2, &delivery, &kit.err), 0);
     free(parts);

@@ -127,6 +127,29 @@ static void counters_that_are_negative_or_full_are_told(void **state)
     assert_int_equal(hf_session_plan(&row, &bob, &env, false, &plan, NULL), HF_EOVERFLOW);
 }
 
+static int sent(const struct hf_part *parts, size_t count)
+{
+    struct hf_message message = { .parts = parts, .part_count = count };
+    return hf_session_message_check(&message, NULL);
+}
+
+static void a_message_has_a_text_or_another_part(void **state)
+{
+    (void)state;
+    struct hf_attachment file = { .ref = "sha256:0" };
+    const struct hf_part blank = { .content = { " \t\r\n", 4 } };
+    const struct hf_part empty = { .content = { NULL, 0 } };
+    const struct hf_part parts[] = { blank, empty, { .content = { " x", 2 } } };
+    const struct hf_part with_file[] = {
+        empty, { .kind = HF_PART_ATTACHMENT, .attachment = &file }
+    };
+    assert_int_equal(sent(NULL, 0), HF_EINVAL);
+    assert_int_equal(sent(parts, 1), HF_EINVAL);
+    assert_int_equal(sent(parts, 2), HF_EINVAL);
+    assert_int_equal(sent(parts, 3), 0);
+    assert_int_equal(sent(with_file, 2), 0);
+}
+
 static void transient_records_are_read_as_they_were_stored(void **state)
 {
     (void)state;
@@ -178,6 +201,7 @@ int main(void)
         cmocka_unit_test(the_same_owner_keeps_its_turn_and_counts_no_crash),
         cmocka_unit_test(crashes_count_in_a_row_and_within_their_window),
         cmocka_unit_test(counters_that_are_negative_or_full_are_told),
+        cmocka_unit_test(a_message_has_a_text_or_another_part),
         cmocka_unit_test(transient_records_are_read_as_they_were_stored),
         cmocka_unit_test(a_commit_s_result_round_trips),
     };

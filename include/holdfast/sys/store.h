@@ -254,8 +254,8 @@ struct hf_look_row {
      * `asked` the question and the call's name. NULL: the finding is not about one. */
     const struct hf_wait *wait;
     const char *tenant;
-    const char *id; /* of what is neither */
-    const char *kind;
+    const char *id;   /* of what is neither */
+    const char *kind; /* unserved: NULL if `id` is an agent whose sessions are ready */
     const char *owner;
     const char *text;    /* silent: which proof is missing; otherwise what is wrong */
     const char *advice;  /* store: what to do */
@@ -282,12 +282,20 @@ struct hf_look {
 /* A look counts no further. */
 #define HF_LOOK_BOUND 20000
 
+/* How many findings of a kind there are, those that were not shown included. */
+struct hf_look_found {
+    int64_t units; /* and what a kind has instead of units: schedules, owners, queues … */
+    int64_t others; /* sessions, agents and waits of turns: they are in another list */
+    bool cut;       /* not all that may be findings were looked at */
+};
+
 /* The verbs of attention.h and overview.h. */
 struct hf_overview_methods {
-    /* One kind of finding. *ret_matched is how many there are, those that were not shown
-     * included, at most HF_LOOK_BOUND. */
+    /* One kind of finding: units first, then others, `limit` of both together. Each is counted
+     * up to HF_LOOK_BOUND. */
     int (*look)(struct hf_store *store, const struct hf_caller *who,
-                const struct hf_look *look, int64_t *ret_matched, struct hf_err *err);
+                const struct hf_look *look, struct hf_look_found *ret_found,
+                struct hf_err *err);
     int (*ack)(struct hf_store *store, const struct hf_caller *who,
                const struct hf_ack *ack, int64_t *ret_count, struct hf_err *err);
     int (*queues)(struct hf_store *store, const struct hf_caller *who,

@@ -242,12 +242,11 @@ static int take_over(struct hf_drive *drive, struct drive_call *call)
     if (!tool)
         return drive_finish_unknown(
             drive, call,
-            "a worker that is gone had started the call, and the tool "
-            "is not there any more");
+            "an earlier worker started the call, and there is no such tool now");
     if (act == HF_RECOVER_UNKNOWN)
-        return drive_ask_truth(drive, call,
-                               "a worker that is gone had started the call; whether it "
-                               "happened cannot be told");
+        return drive_ask_truth(
+            drive, call,
+            "an earlier worker started the call; whether it happened is not known");
     call->run.at = DRIVE_ARMED;
     call->shown.probe = act == HF_RECOVER_PROBE;
     return 0;
@@ -380,8 +379,8 @@ static int finish_probe(struct hf_drive *drive, struct drive_call *call,
         return 0;
     }
     return drive_ask_truth(drive, call,
-                           "a worker that is gone had started the call, and the tool "
-                           "cannot tell whether it happened");
+                           "an earlier worker started the call, and the tool cannot find "
+                           "out whether it happened");
 }
 
 int drive_answer(struct hf_drive *drive, const struct hf_drive_event *event)
@@ -444,8 +443,7 @@ int drive_cancel_batch(struct hf_drive *drive)
         else if (call->run.at != DRIVE_SETTLED && call->run.taken_over)
             rc = drive_finish_unknown(
                 drive, call,
-                "a worker that is gone had started the call, and the turn "
-                "was cancelled");
+                "an earlier worker started the call, and the turn was cancelled");
         else if (call->run.at != DRIVE_SETTLED)
             rc = drive_finish(drive, call, &result);
     }

@@ -341,8 +341,8 @@ static int apply_truth(struct hf_drive *drive, struct drive_call *call,
         return apply_happened(drive, call, wait);
     if (!outcome_is(wait, "deny"))
         return drive_finish_unknown(drive, call,
-                                    "a worker that is gone had started the call; it was "
-                                    "asked whether it happened, and no answer came");
+                                    "an earlier worker started the call; a person was "
+                                    "asked whether it happened, and did not answer");
     int rc = outcome_text(drive, wait, "reason", &reason);
     const char *message =
         rc ? NULL : told_by(drive, wait, " says that the call did not happen", reason);
@@ -374,7 +374,7 @@ int drive_recall_end(struct hf_drive *drive, struct drive_call *call, bool *ret_
         return drive_defer(drive, call,
                            &(struct hf_deferred){ .question = "the call is awaited" });
     if (truth)
-        return drive_ask_truth(drive, call, "a worker that is gone had started the call");
+        return drive_ask_truth(drive, call, "an earlier worker started the call");
     call->listed = false;
     return 0;
 }

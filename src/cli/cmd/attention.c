@@ -283,16 +283,26 @@ static int look(struct cli *cli, struct round *old)
     return 0;
 }
 
-/* A store that cannot be read now is asked again; that is said once. */
+/* A store that cannot be read now is asked again; that is said once. Its file may be moved away,
+ * its disk full or not mounted, for as long as another program works on them. */
 static bool may_come_back(struct cli *cli, int rc, bool *said)
 {
-    if (hf_err_class(rc) != HF_CLASS_RETRYABLE)
+    bool away = rc == HF_ESTOREIO || rc == HF_EFULL || rc == HF_EREADONLY ||
+                rc == HF_ENOTSTORE;
+    if (!away && hf_err_class(rc) != HF_CLASS_RETRYABLE)
         return false;
     if (!*said && !cli->quiet)
         (void)fprintf(stderr, "holdfast: %s; the pass is repeated\n", cli->err.message);
     *said = true;
     cli->err = (struct hf_err){ 0 };
     return true;
+}
+
+static void say_back(struct cli *cli, bool *said)
+{
+    if (*said && !cli->quiet)
+        (void)fprintf(stderr, "holdfast: the store can be read again\n");
+    *said = false;
 }
 
 int check_attention(struct cli *cli)
@@ -343,7 +353,7 @@ int cmd_attention(struct cli *cli)
     do {
         rc = look(cli, &round);
         if (rc == 0)
-            said = false;
+            say_back(cli, &said);
     } while ((rc == 0 || may_come_back(cli, rc, &said)) && watch &&
              !cli_stop_told(&cli->stop, interval));
     if (cli->stop.by)

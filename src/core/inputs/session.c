@@ -91,7 +91,7 @@ const struct hf_input hf_session_log_inputs[] = {
 
 const struct hf_input hf_session_inputs_inputs[] = {
     ID(hf_session_page, HF_IN_NEEDED, "id of the session"),
-    { "after", "WORK_ID", HF_IN_TEXT, 0, "continue after the entry with this number",
+    { "after", "WORK_ID", HF_IN_TEXT, 0, "continue after the input with this work_id",
       .bound = HF_BOUND_KEY_BYTES, HF_IN_AT(hf_session_page, after) },
     LIMIT(hf_session_page),
     END,

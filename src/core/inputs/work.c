@@ -382,6 +382,9 @@ const struct hf_input hf_list_inputs[] = {
       HF_IN_AT(hf_filter, error_class) },
     { "disposition", "WORD", HF_IN_WORD, 0, "only units with this disposition",
       .words = hf_disposition_words, .min = 1, HF_IN_AT(hf_filter, disposition) },
+    { "unacked", NULL, HF_IN_FLAG, 0, "only bad ends that were not acknowledged",
+      HF_IN_AT(hf_filter, unacked) },
+    FILTER("limit_name", "NAME", "only units under this limit", limit_name),
     { "since_ms", "DURATION", HF_IN_MS, 0, "only units created within this time", .option =
       "since",
       HF_IN_AT(hf_filter, since_ms) },

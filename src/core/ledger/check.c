@@ -185,14 +185,12 @@ int hf_work_spec_check(const struct hf_work_spec *request, struct hf_err *err)
     return check_json(request->payload, HF_MAX_PAYLOAD_BYTES, "payload", err);
 }
 
-int hf_work_spec_hash(const struct hf_work_spec *request, const struct hf_caller *who,
-                      uint8_t ret_hash[32], struct hf_err *err)
+#define TEXTS 16
+
+/* The texts of a request, in the order of its hash. */
+static void texts_of(const struct hf_work_spec *request, const char *ret_texts[TEXTS])
 {
-    struct hf_digest digest;
-    hf_digest_begin(&digest, "work.create", 1);
-    hf_digest_text(&digest, who && who->tenant ? who->tenant : "");
-    hf_digest_i64(&digest, request->source);
-    const char *const texts[] = {
+    const char *const texts[TEXTS] = {
         request->source_id,
         request->source_run_id,
         request->kind,
@@ -210,7 +208,29 @@ int hf_work_spec_hash(const struct hf_work_spec *request, const struct hf_caller
         request->rate_key,
         request->fair_key,
     };
-    for (size_t i = 0; i < COUNT(texts); i++)
+    memcpy(ret_texts, texts, sizeof(texts));
+}
+
+size_t hf_work_spec_bytes(const struct hf_work_spec *request)
+{
+    const char *texts[TEXTS];
+    size_t bytes = 0;
+    texts_of(request, texts);
+    for (size_t i = 0; i < TEXTS; i++)
+        bytes += texts[i] ? strlen(texts[i]) : 0;
+    return bytes;
+}
+
+int hf_work_spec_hash(const struct hf_work_spec *request, const struct hf_caller *who,
+                      uint8_t ret_hash[32], struct hf_err *err)
+{
+    struct hf_digest digest;
+    const char *texts[TEXTS];
+    texts_of(request, texts);
+    hf_digest_begin(&digest, "work.create", 1);
+    hf_digest_text(&digest, who && who->tenant ? who->tenant : "");
+    hf_digest_i64(&digest, request->source);
+    for (size_t i = 0; i < TEXTS; i++)
         hf_digest_text(&digest, texts[i]);
     const int64_t numbers[] = {
         request->disposition,     request->priority, request->max_attempts,

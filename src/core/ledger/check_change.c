@@ -254,7 +254,8 @@ int hf_change_check(const struct hf_change *change, struct hf_err *err)
     if (rc)
         return rc;
     if (!hf_verb_word(change->verb))
-        return hf_fail(err, HF_EINVAL, "verb", "unknown verb");
+        return hf_fail(err, HF_EINVAL, "verb",
+                       "verb must be a value of enum hf_verb, not %d", (int)change->verb);
     const struct change_rule *rule = &change_rules[change->verb];
     if (change->verb != HF_VERB_RESUME || !change->ref)
         rc = hf_check_key(change->id, KEY_MAX, "id", err);

@@ -2,7 +2,7 @@
  * caller.
  *
  * SQL guards, the tables of docs/internals/lifecycle.md and the edge-matrix test are made
- * from HF_EDGES; nothing more decides legality. */
+ * from hf_edges; nothing more decides legality. */
 #ifndef HF_CORE_LEDGER_LIFECYCLE_H
 #define HF_CORE_LEDGER_LIFECYCLE_H
 

@@ -144,7 +144,9 @@ int hf_policy_check(const struct hf_policy *policy, struct hf_err *err)
                        (long long)HF_MAX_ATTEMPTS_MAX);
     if (policy->disposition != HF_DISPOSITION_NONE &&
         !hf_disposition_word(policy->disposition))
-        return hf_fail(err, HF_EINVAL, "disposition", "unknown disposition");
+        return hf_fail(
+            err, HF_EINVAL, "disposition",
+            "disposition must be expire, rerunnable, owner_bound or externally_owned");
     if (!hf_close_rule_known(policy->close_rule))
         return hf_fail(err, HF_EINVAL, "close_rule",
                        "close_rule must be evidence or reviewer");

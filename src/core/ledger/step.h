@@ -112,6 +112,9 @@ bool hf_event_reserved(const char *type);
 int hf_caller_check(const struct hf_caller *who, struct hf_err *err);
 
 /* SHA-256 of the request as typed (not as completed by policy): rule 15. */
+/* The length of its texts. */
+size_t hf_work_spec_bytes(const struct hf_work_spec *request);
+
 int hf_work_spec_hash(const struct hf_work_spec *request, const struct hf_caller *who,
                       uint8_t ret_hash[32], struct hf_err *err);
 

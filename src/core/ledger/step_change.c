@@ -171,7 +171,8 @@ int hf_step_change(struct hf_arena *arena, const struct hf_row *row,
                    struct hf_step *ret_step, struct hf_err *err)
 {
     if (!hf_verb_word(change->verb))
-        return hf_fail(err, HF_EINVAL, "verb", "unknown verb");
+        return hf_fail(err, HF_EINVAL, "verb",
+                       "verb must be a value of enum hf_verb, not %d", (int)change->verb);
     struct hf_draft draft = hf_draft_begin(arena, row, env, err);
     draft.change = change;
     int rc = apply(&draft);

@@ -57,7 +57,8 @@ int hf_session_plan(const struct hf_session_row *row, const struct hf_claimant *
         return hf_fail(err, HF_ESESSIONBUSY, "session_id", "session %.60s is %s",
                        row->s.session_id, why.message);
     if (rc)
-        return hf_fail_as(err, rc, &why);
+        return hf_fail(err, rc, why.field, "session %.60s: %s", row->s.session_id,
+                       why.message);
     plan.move = move_of(row, env->now, &plan);
     *ret_plan = plan;
     return 0;

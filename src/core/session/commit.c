@@ -237,6 +237,24 @@ int hf_commit_result_read(const char *json, struct hf_session_committed *ret_com
     return 0;
 }
 
+static size_t text_bytes(const char *text)
+{
+    return text ? strlen(text) : 0;
+}
+
+size_t hf_commit_bytes(const struct hf_session_commit *commit,
+                       const struct hf_packed *packed)
+{
+    size_t bytes = packed->bytes + strlen(commit->outcome) + text_bytes(commit->config);
+    for (size_t i = 0; i < commit->blob_count; i++)
+        bytes += commit->blobs[i].bytes.len;
+    for (size_t i = 0; i < commit->spent_count; i++)
+        bytes += text_bytes(commit->spent[i].source) + text_bytes(commit->spent[i].model);
+    for (size_t i = 0; i < commit->unit_count; i++)
+        bytes += hf_work_spec_bytes(&commit->units[i]);
+    return bytes;
+}
+
 int hf_commit_budget(size_t bytes, size_t rows, struct hf_err *err)
 {
     if (bytes > (size_t)HF_MAX_COMMIT_BYTES)

@@ -18,6 +18,26 @@ static const char *created_note(struct hf_arena *arena, const char *session_id)
     return hf_buf_keep(&text, arena);
 }
 
+static bool is_blank(struct hf_span text)
+{
+    const char *at = text.at;
+    for (size_t i = 0; i < text.len; i++)
+        if (at[i] != ' ' && at[i] != '\t' && at[i] != '\r' && at[i] != '\n')
+            return false;
+    return true;
+}
+
+int hf_session_message_check(const struct hf_message *message, struct hf_err *err)
+{
+    for (size_t i = 0; i < message->part_count; i++)
+        if (message->parts[i].kind != HF_PART_TEXT ||
+            !is_blank(message->parts[i].content))
+            return 0;
+    return hf_fail(
+        err, HF_EINVAL, "message",
+        "the message is empty: write a text that is not blank, or add an attachment");
+}
+
 int hf_session_input_row(struct hf_arena *arena,
                          const struct hf_session_input_spec *input,
                          const struct hf_caller *who, const struct hf_env *env,

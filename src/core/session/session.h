@@ -55,6 +55,9 @@ int hf_session_plan(const struct hf_session_row *row, const struct hf_claimant *
 const char *hf_session_input_note(struct hf_arena *arena, const struct hf_lease *lease,
                                   const char *reason, int64_t crashes);
 
+/* A message that is sent must say something: no provider accepts an empty text. */
+int hf_session_message_check(const struct hf_message *message, struct hf_err *err);
+
 /* The unit of an input: queued behind the gate `lane` without a lane, so that no claim by queue
  * sees it. `request` has source, source_id, source_run_id, kind and payload. */
 struct hf_session_input_spec {
@@ -107,6 +110,10 @@ const char *hf_commit_result(struct hf_arena *arena, int64_t revision, int64_t r
                              const uint8_t chain[32]);
 int hf_commit_result_read(const char *json, struct hf_session_committed *ret_committed,
                           struct hf_err *err);
+
+/* What a commit stores, without numbers and digests. */
+size_t hf_commit_bytes(const struct hf_session_commit *commit,
+                       const struct hf_packed *packed);
 
 /* Bytes and rows of a commit or step against the limits; HF_ETOOBIG says limit and size. */
 int hf_commit_budget(size_t bytes, size_t rows, struct hf_err *err);

@@ -161,9 +161,12 @@ static int own_driver(struct hf_move *move, const struct hf_driver_state *driver
     if (!driver)
         return 0;
     if (driver->data.len > (size_t)HF_MAX_TURN_TEXT_BYTES)
-        return hf_fail(err, HF_ETOOBIG, "driver", "the driver state is over its limit");
+        return hf_fail(err, HF_ETOOBIG, "driver",
+                       "the driver state must have at most %lld bytes",
+                       (long long)HF_MAX_TURN_TEXT_BYTES);
     if (!hf_text_clean(driver->data.at, driver->data.len))
-        return hf_fail(err, HF_EINVAL, "driver", "the driver state is not clean text");
+        return hf_fail(err, HF_EINVAL, "driver",
+                       "the driver state must be UTF-8 text without NUL");
     struct hf_driver_state *own = hf_arena_new(move->arena, struct hf_driver_state);
     char *data = hf_arena_copy(move->arena, driver->data.at, driver->data.len);
     if (!own || !data)
@@ -233,9 +236,11 @@ int hf_act_start_exec(struct hf_move *move, const struct hf_exec_start *start,
     if (rc || over)
         return rc;
     if (!start->language || !hf_text_clean(start->code.at, start->code.len))
-        return hf_fail(err, HF_EINVAL, "code", "a cell needs a language and clean text");
+        return hf_fail(err, HF_EINVAL, "code",
+                       "a cell must name its language, and be UTF-8 text without NUL");
     if (start->code.len > (size_t)HF_MAX_TURN_TEXT_BYTES)
-        return hf_fail(err, HF_ETOOBIG, "code", "the cell is over its limit");
+        return hf_fail(err, HF_ETOOBIG, "code", "a cell must have at most %lld bytes",
+                       (long long)HF_MAX_TURN_TEXT_BYTES);
 
     struct hf_outstanding wait = { .language = hf_arena_text(move->arena,
                                                              start->language) };

@@ -125,7 +125,8 @@ static bool get_head(struct hf_cbor *cbor, enum major major, uint64_t *ret_value
 
 static int corrupt(struct hf_err *err, const char *name)
 {
-    return hf_fail(err, HF_ECORRUPT, name, "%s cannot have been written like this", name);
+    return hf_fail(err, HF_ECORRUPT, name,
+                   "the save has a value of %s that no version of it writes", name);
 }
 
 static int get_number(struct hf_cbor *cbor, const struct hf_member *member, void *to,

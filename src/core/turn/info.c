@@ -65,9 +65,12 @@ static int fill_face(struct hf_arena *arena, struct hf_span prompt, struct hf_sp
 {
     size_t max = (size_t)HF_MAX_TURN_TEXT_BYTES;
     if (prompt.len > max)
-        return hf_fail(err, HF_ETOOBIG, "prompt", "the prompt is over its limit");
+        return hf_fail(err, HF_ETOOBIG, "prompt",
+                       "the prompt must have at most %lld bytes",
+                       (long long)HF_MAX_TURN_TEXT_BYTES);
     if (!hf_text_clean(prompt.at, prompt.len))
-        return hf_fail(err, HF_EINVAL, "prompt", "the prompt is not clean UTF-8");
+        return hf_fail(err, HF_EINVAL, "prompt",
+                       "the prompt must be UTF-8 text without NUL");
     int rc = tools.len ? hf_json_check(tools, max, "tools", err) : 0;
     if (rc == 0)
         rc = hf_turn_tool_names(arena, tools, &ret_face->names, err);

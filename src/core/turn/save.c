@@ -43,7 +43,8 @@ int hf_frame_open(struct hf_span save, struct hf_frame *ret_frame, struct hf_err
     if (save.len < FIXED_BYTES + DIGEST_BYTES)
         return hf_fail(err, HF_ECORRUPT, "save", "the save is cut off");
     if (save.len > (size_t)HF_MAX_TURN_SAVE_BYTES)
-        return hf_fail(err, HF_ETOOBIG, "save", "the save is over its limit");
+        return hf_fail(err, HF_ETOOBIG, "save", "a save has at most %lld bytes",
+                       (long long)HF_MAX_TURN_SAVE_BYTES);
 
     size_t inside = save.len - FIXED_BYTES - DIGEST_BYTES;
     uint64_t head_len = get_be(at + 12, 4);

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/turn/schema.h"
 
@@ -153,10 +154,16 @@ bool hf_member_absent(const struct hf_member *member, const void *from)
     return true;
 }
 
-static int complain(struct hf_err *err, int code, const struct hf_member *member)
+/* Over the bound of the member, which counts `unit`. */
+static int too_big(struct hf_err *err, const struct hf_member *member, const char *unit)
 {
-    const char *what = code == HF_ETOOBIG ? "is over its limit" : "is not well formed";
-    return hf_fail(err, code, member->name, "%s %s", member->name, what);
+    return hf_fail(err, HF_ETOOBIG, member->name, "%s must have at most %u %s",
+                   member->name, member->max, unit);
+}
+
+static int must_be(struct hf_err *err, const struct hf_member *member, const char *rule)
+{
+    return hf_fail(err, HF_EINVAL, member->name, "%s must be %s", member->name, rule);
 }
 
 static int copy_text(struct hf_arena *arena, const struct hf_member *member,
@@ -165,10 +172,11 @@ static int copy_text(struct hf_arena *arena, const struct hf_member *member,
 {
     if (mode == HF_COPY_STRICT) {
         if (from.len > member->max)
-            return complain(err, HF_ETOOBIG, member);
-        int rc = member->type == HF_M_JSON          ? hf_member_json(member, from, err)
-                 : hf_text_clean(from.at, from.len) ? 0
-                                                    : complain(err, HF_EINVAL, member);
+            return too_big(err, member, "bytes");
+        int rc = member->type == HF_M_JSON ? hf_member_json(member, from, err)
+                 : hf_text_clean(from.at, from.len)
+                     ? 0
+                     : must_be(err, member, "UTF-8 text without NUL");
         if (rc)
             return rc;
     } else if (mode == HF_COPY_REPAIR &&
@@ -214,10 +222,10 @@ static int copy_list_member(struct hf_arena *arena, const struct hf_member *memb
     if (count > 0) {
         if (mode == HF_COPY_REPAIR && count > member->max)
             count = member->max;
-        if (!from)
-            return complain(err, HF_EINVAL, member);
+        if (hf_sized_array(from, count, member->name, err))
+            return HF_EINVAL;
         if (mode != HF_COPY_TRUST && count > member->max)
-            return complain(err, HF_ETOOBIG, member);
+            return too_big(err, member, "entries");
         items = hf_arena_dup(arena, from, count * each); /* bounded by max, or ours */
         if (!items)
             return hf_fail_plain(err, HF_ENOMEM);
@@ -240,7 +248,7 @@ static int copy_member(struct hf_arena *arena, const struct hf_member *member,
     switch ((enum hf_member_type)member->type) {
     case HF_M_ENUM:
         if (mode != HF_COPY_REPAIR)
-            return complain(err, HF_EINVAL, member);
+            return must_be(err, member, "a value of its enum");
         hf_member_set_number(member, to, 0);
         return 0;
     case HF_M_BOOL:

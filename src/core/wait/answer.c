@@ -104,7 +104,8 @@ static int check_asked(const char *asked, struct hf_err *err)
 int hf_wait_spec_check(const struct hf_wait_spec *wait, struct hf_err *err)
 {
     if (!hf_wait_kind_word(wait->kind))
-        return hf_fail(err, HF_EINVAL, "kind", "a wait has a kind");
+        return hf_fail(err, HF_EINVAL, "kind",
+                       "kind must be tool, approval, signal, timer or custom");
     int rc = hf_check_key(wait->name, NAME_MAX_BYTES, "name", err);
     if (rc == 0 && wait->kind == HF_WAIT_SIGNAL)
         rc = check_signal(wait->name, err);

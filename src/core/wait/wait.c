@@ -96,7 +96,8 @@ int hf_wait_id(const char *turn_id, enum hf_wait_kind kind, const char *name,
     struct hf_digest digest;
     uint8_t hash[HF_DIGEST_BYTES];
     if (!hf_wait_kind_word(kind))
-        return hf_fail(err, HF_EINVAL, "kind", "a wait has a kind");
+        return hf_fail(err, HF_EINVAL, "kind",
+                       "kind must be tool, approval, signal, timer or custom");
     if (!hf_uuid_valid(turn_id))
         return hf_fail(err, HF_EINVAL, "turn_id", "this is no id of a turn");
     if (!name || !*name)

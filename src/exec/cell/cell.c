@@ -76,7 +76,9 @@ static int check_start(const struct hf_cell_start *start, struct hf_err *err)
                      (long long)HF_MAX_CELL_BYTES);
     if (rc == 0)
         rc = hf_bindings_look(start->bindings, err);
-    for (size_t i = 0; start->tools && i < start->tool_count && rc == 0; i++)
+    if (rc == 0)
+        rc = hf_sized_array(start->tools, start->tool_count, "tools", err);
+    for (size_t i = 0; i < start->tool_count && rc == 0; i++)
         rc = hf_check_key(start->tools[i], (size_t)HF_MAX_KEY_BYTES, "tools", err);
     return rc;
 }

@@ -3,7 +3,7 @@
  * Lua is entered only by step() and by the start of a run, both in the C locale. Errors of
  * Lua are long jumps: what C code holds meanwhile belongs to the run or to Lua, never to a
  * stack frame. A cell is ended by `hf_lua_end`: it yields and is never resumed, or where it
- * cannot yield it raises an error that hf_lua_pcall lets no caller catch. */
+ * cannot yield it raises an error that the cells' own pcall lets no caller catch. */
 #ifndef HF_EXEC_LUA_RUN_H
 #define HF_EXEC_LUA_RUN_H
 

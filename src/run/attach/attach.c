@@ -150,6 +150,11 @@ static int read_files(const struct hf_user_message *message, struct hf_arena *ar
     return rc;
 }
 
+static bool has_text(const struct hf_user_message *message)
+{
+    return message->text && message->text[0];
+}
+
 static int check(const struct hf_user_message *message, struct hf_err *err)
 {
     int rc = hf_sized_check(message->size, sizeof *message, sizeof *message, err);
@@ -159,7 +164,7 @@ static int check(const struct hf_user_message *message, struct hf_err *err)
         return hf_fail(err, HF_ETOOBIG, "attach",
                        "a message can have at most %lld attached files",
                        (long long)HF_MAX_ATTACHMENTS);
-    if (!message->text && message->path_count == 0)
+    if (!has_text(message) && message->path_count == 0)
         return hf_fail(err, HF_EINVAL, "text", "a message needs text or files");
     return hf_sized_array(message->paths, message->path_count, "attach", err);
 }
@@ -172,7 +177,7 @@ static int write_message(struct hf_store *store, const struct hf_user_message *m
     int rc = message->id ? 0 : hf_nonce(store->random, fresh, err);
     if (rc)
         return rc;
-    if (message->text)
+    if (has_text(message))
         files->parts[count++] = (struct hf_part){
             .kind = HF_PART_TEXT, .content = { message->text, strlen(message->text) }
         };

@@ -179,6 +179,8 @@ int hf_pool_complete(struct hf_pool *pool, const char *work_id, const char *toke
     if (rc == 0 && (!work_id || !token))
         rc = hf_fail(err, HF_EINVAL, work_id ? "token" : "work_id",
                      "a job is named by its id and its token");
+    if (rc == 0)
+        rc = hf_sized_array(end.evidence, end.evidence_count, "evidence", err);
     if (rc)
         return rc;
     hf_lock(&pool->lock);

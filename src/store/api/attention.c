@@ -69,8 +69,9 @@ struct maker {
     const struct hf_store *store;
     const struct hf_caller *who;
     enum hf_need what;
-    size_t limit;
-    bool failed; /* there was no memory */
+    struct hf_look_found shown; /* of this kind */
+    int64_t rest;               /* bad ends that are not shown, told so far */
+    bool failed;                /* there was no memory */
     struct hf_fact facts[FACTS];
     size_t fact_count;
     struct hf_fact inputs[FACTS];
@@ -404,8 +405,16 @@ static void describe_ended(struct maker *m, const struct hf_look_row *seen,
 static void describe_unserved(struct maker *m, const struct hf_look_row *seen,
                               struct hf_attention_item *item)
 {
-    item->subject = "queue";
     item->since = seen->since;
+    if (!seen->kind) {
+        item->subject = "agent";
+        fact_number(m, "sessions", seen->count);
+        act(m, "session.list");
+        m->op_tenant = *seen->tenant ? keep(m, seen->tenant) : NULL;
+        input_text(m, "agent", seen->id);
+        return;
+    }
+    item->subject = "queue";
     fact_number(m, "units", seen->count);
     act(m, "work.list");
     m->op_tenant = *seen->tenant ? keep(m, seen->tenant) : NULL;
@@ -450,7 +459,9 @@ static void describe_limit(struct maker *m, const struct hf_look_row *seen,
     fact_number(m, "max_running", seen->most);
     fact_number(m, "waiting", seen->count);
     act(m, "work.list");
+    m->op_tenant = *seen->tenant ? keep(m, seen->tenant) : NULL;
     input_flag(m, "silent");
+    input_text(m, "limit_name", seen->id);
 }
 
 static void describe_store(struct maker *m, const struct hf_look_row *seen,
@@ -494,10 +505,19 @@ static int end_item(struct maker *m, struct hf_attention_item *item)
     return m->failed ? HF_ENOMEM : 0;
 }
 
+/* It is in another list than the units of this kind. */
+static bool is_other(enum hf_need what, const struct hf_look_row *seen)
+{
+    bool leased = what == HF_NEED_SILENT || what == HF_NEED_LAPSING;
+    return seen->wait || (leased && !seen->work) ||
+           (what == HF_NEED_UNSERVED && !seen->kind);
+}
+
 static int on_seen(void *user, const struct hf_look_row *seen)
 {
     struct maker *m = user;
     const struct hf_work *work = seen->work;
+    *(is_other(m->what, seen) ? &m->shown.others : &m->shown.units) += 1;
     struct hf_attention_item item = { .what = m->what,
                                       .severity = needs[m->what].severity,
                                       .subject = "unit",
@@ -514,20 +534,22 @@ static int on_seen(void *user, const struct hf_look_row *seen)
     return end_item(m, &item);
 }
 
-/* Of bad ends that are not shown: how many of a kind and class, and the list that shows them. */
+/* Of bad ends that are not shown: how many of a kind and class, and the list that shows them. The
+ * last may be all others, without a kind. */
 static int on_rest(void *user, const struct hf_look_row *seen)
 {
     struct maker *m = user;
     begin_item(m);
     act(m, "work.list");
-    input_text(m, "statuses", hf_status_word(HF_STATUS_FAILED));
-    input_text(m, "statuses", hf_status_word(HF_STATUS_TIMEOUT));
-    input_text(m, "statuses", hf_status_word(HF_STATUS_ABANDONED));
+    input_flag(m, "unacked");
     input_text(m, "kind", seen->kind);
     input_text(m, "error_class", seen->text);
     input_flag(m, "newest");
+    m->rest += seen->count;
     const struct hf_attention_more more = { .what = m->what,
                                             .count = seen->count,
+                                            .at_least = !seen->kind &&
+                                                        m->rest >= HF_LOOK_BOUND,
                                             .kind = keep(m, seen->kind),
                                             .error_class = keep(m, seen->text),
                                             .act = kept_act(m) };
@@ -535,8 +557,8 @@ static int on_rest(void *user, const struct hf_look_row *seen)
     return m->failed ? HF_ENOMEM : 0;
 }
 
-/* The list that shows what did not fit. */
-static void act_of_more(struct maker *m)
+/* The list that shows what did not fit: of units, or what a kind has instead. */
+static void act_of_units(struct maker *m)
 {
     act(m, "work.list");
     if (m->what == HF_NEED_SILENT)
@@ -547,12 +569,43 @@ static void act_of_more(struct maker *m)
         input_text(m, "statuses", hf_status_word(HF_STATUS_WAITING_EXTERNAL));
     else if (m->what == HF_NEED_HELD)
         input_text(m, "gate", "held");
-    else if (m->what == HF_NEED_LAPSING || m->what == HF_NEED_TWINS)
+    else if (m->what == HF_NEED_LAPSING)
         input_text(m, "statuses", hf_status_word(HF_STATUS_RUNNING));
+    else if (m->what == HF_NEED_UNSERVED)
+        act(m, "queue.list");
+    else if (m->what == HF_NEED_TWINS)
+        act(m, "holder.list");
     else if (m->what == HF_NEED_SCHEDULE_FAILING || m->what == HF_NEED_SCHEDULE_LATE)
         act(m, "schedule.list");
     else if (m->what == HF_NEED_LIMIT_STUCK)
         act(m, "limit.list");
+    else if (m->what == HF_NEED_STORE)
+        act(m, "doctor");
+}
+
+/* The same of sessions and of waits of turns. */
+static void act_of_others(struct maker *m)
+{
+    if (m->what == HF_NEED_QUESTION || m->what == HF_NEED_WAIT) {
+        act(m, "wait.list");
+        input_text(m, "kind", m->what == HF_NEED_QUESTION ? "approval" : NULL);
+        return;
+    }
+    act(m, "session.list");
+    if (m->what != HF_NEED_UNSERVED)
+        input_flag(m, "open");
+}
+
+static void more_of(struct maker *m, int64_t found, int64_t shown,
+                    void (*act_of)(struct maker *), bool cut)
+{
+    act_of(m);
+    const struct hf_attention_more more = { .what = m->what,
+                                            .count = found - shown,
+                                            .at_least = cut || found >= HF_LOOK_BOUND,
+                                            .act = kept_act(m) };
+    if (found > shown || cut)
+        add_more(m, &more);
 }
 
 static int look(struct maker *m, struct hf_store *store,
@@ -563,21 +616,19 @@ static int look(struct maker *m, struct hf_store *store,
                              .unserved_ms = query->unserved_ms,
                              .each = on_seen,
                              .user = m };
-    int64_t matched = 0;
-    int rc = store->methods->watch->look(store, m->who, &asked, &matched, err);
-    if (rc || matched <= (int64_t)query->limit)
+    struct hf_look_found found = { .units = 0 };
+    m->shown = found;
+    int rc = store->methods->watch->look(store, m->who, &asked, &found, err);
+    if (rc)
         return rc;
-    if (m->what == HF_NEED_ENDED_BADLY) {
+    if (m->what == HF_NEED_ENDED_BADLY && found.units > m->shown.units) {
         asked.rest = true;
         asked.each = on_rest;
-        return store->methods->watch->look(store, m->who, &asked, &matched, err);
+        m->rest = 0;
+        return store->methods->watch->look(store, m->who, &asked, &found, err);
     }
-    act_of_more(m);
-    const struct hf_attention_more more = { .what = m->what,
-                                            .count = matched - (int64_t)query->limit,
-                                            .at_least = matched >= HF_LOOK_BOUND,
-                                            .act = kept_act(m) };
-    add_more(m, &more);
+    more_of(m, found.units, m->shown.units, act_of_units, found.cut);
+    more_of(m, found.others, m->shown.others, act_of_others, false);
     return m->failed ? HF_ENOMEM : 0;
 }
 

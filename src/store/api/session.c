@@ -131,7 +131,7 @@ static int answered(const struct api_call *call, struct hf_session_answer *answe
     return api_end(call, err);
 }
 
-static int check_id(const char *session_id, struct hf_err *err)
+int hf_session_id_check(const char *session_id, struct hf_err *err)
 {
     return hf_check_key(session_id, KEY_MAX, "session_id", err);
 }
@@ -187,14 +187,13 @@ static int check_relation(const struct hf_session_spec *request, struct hf_err *
     return hf_check_key_opt(request->parent_id, KEY_MAX, "parent_id", err);
 }
 
-/* Checks a request and completes it: without a session_id it gets a new one, and config, cause and
- * labels become canonical JSON, so that the same request has the same bytes. Config and labels are
- * objects; a cause belongs to the caller, and may be any JSON. */
-static int complete_new(const struct hf_store *store, struct hf_arena *arena,
-                        struct hf_session_spec *request, struct hf_err *err)
+/* Checks a request. Config, cause and labels become canonical JSON, so that the same request has
+ * the same bytes. Config and labels are objects; a cause belongs to the caller, and may be any
+ * JSON. */
+static int check_new(struct hf_arena *arena, struct hf_session_spec *request,
+                     struct hf_err *err)
 {
-    int rc = request->session_id ? check_id(request->session_id, err)
-                                 : fresh_id(store, arena, &request->session_id, err);
+    int rc = hf_check_key_opt(request->session_id, KEY_MAX, "session_id", err);
     if (rc == 0)
         rc = hf_check_key(request->agent, KEY_MAX, "agent", err);
     if (rc == 0)
@@ -208,6 +207,14 @@ static int complete_new(const struct hf_store *store, struct hf_arena *arena,
     return rc ? rc : hf_api_labels(request->labels, err);
 }
 
+int hf_session_create_check(struct hf_arena *arena, const struct hf_session_spec *wanted,
+                            struct hf_session_spec *ret_request, struct hf_err *err)
+{
+    size_t size = sizeof *ret_request;
+    int rc = hf_sized_copy(wanted, size, size, ret_request, err);
+    return rc ? rc : check_new(arena, ret_request, err);
+}
+
 int hf_session_create(struct hf_store *store, const struct hf_caller *given,
                       const struct hf_session_spec *wanted,
                       struct hf_session_answer **ret_answer, struct hf_err *err)
@@ -216,8 +223,9 @@ int hf_session_create(struct hf_store *store, const struct hf_caller *given,
     struct hf_arena arena;
     struct api_call call = begin(store, given);
     hf_arena_init(&arena, store->alloc);
-    API_COPY(call, wanted, &request);
-    API_STEP(call, complete_new(store, &arena, &request, &call.why));
+    API_STEP(call, hf_session_create_check(&arena, wanted, &request, &call.why));
+    if (call.rc == 0 && !request.session_id)
+        API_STEP(call, fresh_id(store, &arena, &request.session_id, &call.why));
     struct hf_session_answer *answer = new_answer(&call, store);
     API_STEP(call, store->methods->sessions->create(store, &call.who, &request, answer,
                                                     &call.why));
@@ -234,9 +242,15 @@ static int own_form(struct hf_arena *arena, struct hf_span text, const char **re
     struct hf_decoded *owner = NULL;
     const struct hf_record *record = NULL;
     struct hf_bytes json = { 0 };
-    int rc = hf_record_decode(arena->alloc, text, &owner, &record, err);
+    struct hf_err why = { 0 };
+    int rc = hf_record_decode(arena->alloc, text, &owner, &record, &why);
     if (rc == 0 && (record->kind != HF_RECORD_MESSAGE || !record->message))
-        rc = hf_fail(err, HF_EINVAL, "message", "it is a record, but not a message");
+        rc = hf_fail(&why, HF_EINVAL, "message", "it is a record, but not a message");
+    if (rc)
+        rc = hf_fail(err, rc, "message", "message must be a record of kind message: %s",
+                     why.message);
+    if (rc == 0)
+        rc = hf_session_message_check(record->message, err);
     if (rc == 0)
         rc = hf_record_encode(arena->alloc, record, &json, err);
     if (rc == 0) {
@@ -251,10 +265,9 @@ static int own_form(struct hf_arena *arena, struct hf_span text, const char **re
 static int check_send(struct hf_arena *arena, struct hf_session_send *request,
                       struct hf_err *err)
 {
-    struct hf_err why = { 0 };
     struct hf_span text = { request->message,
                             request->message ? strlen(request->message) : 0 };
-    int rc = check_id(request->session_id, err);
+    int rc = hf_session_id_check(request->session_id, err);
     if (rc == 0)
         rc = hf_check_key_opt(request->source_key, KEY_MAX, "source_key", err);
     if (rc == 0 && text.len == 0)
@@ -263,12 +276,15 @@ static int check_send(struct hf_arena *arena, struct hf_session_send *request,
         rc = hf_fail(err, HF_ETOOBIG, "message",
                      "message has %zu bytes; input_bytes allows %lld", text.len,
                      (long long)HF_MAX_INPUT_BYTES);
-    if (rc)
-        return rc;
-    rc = own_form(arena, text, &request->message, &why);
-    return rc ? hf_fail(err, rc, "message",
-                        "message must be a record of kind message: %s", why.message)
-              : 0;
+    return rc ? rc : own_form(arena, text, &request->message, err);
+}
+
+int hf_session_send_check(struct hf_arena *arena, const struct hf_session_send *wanted,
+                          struct hf_session_send *ret_request, struct hf_err *err)
+{
+    size_t size = sizeof *ret_request;
+    int rc = hf_sized_copy(wanted, size, size, ret_request, err);
+    return rc ? rc : check_send(arena, ret_request, err);
 }
 
 int hf_session_send(struct hf_store *store, const struct hf_caller *given,
@@ -279,8 +295,7 @@ int hf_session_send(struct hf_store *store, const struct hf_caller *given,
     struct hf_arena arena;
     struct api_call call = begin(store, given);
     hf_arena_init(&arena, store->alloc);
-    API_COPY(call, wanted, &request);
-    API_STEP(call, check_send(&arena, &request, &call.why));
+    API_STEP(call, hf_session_send_check(&arena, wanted, &request, &call.why));
     struct hf_answer *answer = api_answer(&call, store);
     API_STEP(call, store->methods->sessions->send(store, &call.who, &request, answer,
                                                   &call.why));
@@ -297,7 +312,7 @@ static int check_which(const struct hf_session_claim *claim, struct hf_err *err)
         return hf_fail(err, HF_EINVAL, "agents",
                        "a claim names a session or agents, not both");
     if (claim->session_id)
-        return check_id(claim->session_id, err);
+        return hf_session_id_check(claim->session_id, err);
     if (!claim->agents || claim->agent_count == 0 || claim->agent_count > AGENTS)
         return hf_fail(err, HF_EINVAL, "agents",
                        "a claim names a session, or 1 to %d agents", AGENTS);
@@ -378,7 +393,7 @@ int hf_session_head(struct hf_store *store, const char *session_id,
                     struct hf_session_answer **ret_answer, struct hf_err *err)
 {
     struct api_call call = begin(store, NULL);
-    API_STEP(call, check_id(session_id, &call.why));
+    API_STEP(call, hf_session_id_check(session_id, &call.why));
     struct hf_session_answer *answer = new_answer(&call, store);
     API_STEP(call, store->methods->sessions->head(store, session_id, answer, &call.why));
     return answered(&call, answer, ret_answer, err);
@@ -386,7 +401,7 @@ int hf_session_head(struct hf_store *store, const char *session_id,
 
 static int check_load(struct hf_session_load *request, struct hf_err *err)
 {
-    int rc = check_id(request->session_id, err);
+    int rc = hf_session_id_check(request->session_id, err);
     if (rc == 0)
         rc = api_check_page(request->limit, "records", err);
     if (rc)
@@ -403,13 +418,20 @@ static int check_load(struct hf_session_load *request, struct hf_err *err)
     return 0;
 }
 
+int hf_session_load_check(const struct hf_session_load *wanted,
+                          struct hf_session_load *ret_request, struct hf_err *err)
+{
+    size_t size = sizeof *ret_request;
+    int rc = hf_sized_copy(wanted, size, size, ret_request, err);
+    return rc ? rc : check_load(ret_request, err);
+}
+
 int hf_session_load(struct hf_store *store, const struct hf_session_load *wanted,
                     struct hf_session_answer **ret_answer, struct hf_err *err)
 {
     struct hf_session_load request;
     struct api_call call = begin(store, NULL);
-    API_COPY(call, wanted, &request);
-    API_STEP(call, check_load(&request, &call.why));
+    API_STEP(call, hf_session_load_check(wanted, &request, &call.why));
     struct hf_session_answer *answer = new_answer(&call, store);
     API_STEP(call, store->methods->sessions->load(store, &request, answer, &call.why));
     return answered(&call, answer, ret_answer, err);
@@ -419,7 +441,7 @@ int hf_session_node(struct hf_store *store, const char *session_id, int64_t ordi
                     struct hf_session_answer **ret_answer, struct hf_err *err)
 {
     struct api_call call = begin(store, NULL);
-    API_STEP(call, check_id(session_id, &call.why));
+    API_STEP(call, hf_session_id_check(session_id, &call.why));
     API_STEP(call, ordinal >= 0 ? 0
                                 : hf_fail(&call.why, HF_EINVAL, "ordinal",
                                           "an ordinal must not be negative"));
@@ -433,7 +455,7 @@ int hf_session_turn(struct hf_store *store, const char *session_id, const char *
                     struct hf_session_answer **ret_answer, struct hf_err *err)
 {
     struct api_call call = begin(store, NULL);
-    API_STEP(call, check_id(session_id, &call.why));
+    API_STEP(call, hf_session_id_check(session_id, &call.why));
     API_STEP(call, hf_check_key_opt(name, KEY_MAX, "turn", &call.why));
     struct hf_session_answer *answer = new_answer(&call, store);
     API_STEP(call,
@@ -493,14 +515,21 @@ int hf_session_unknown(struct hf_store *store, const struct hf_caller *given,
     return answered(&call, answer, ret_answer, err);
 }
 
+int hf_session_filter_check(const struct hf_session_filter *wanted,
+                            struct hf_session_filter *ret_filter, struct hf_err *err)
+{
+    size_t size = sizeof *ret_filter;
+    int rc = hf_sized_copy(wanted, size, size, ret_filter, err);
+    return rc ? rc : check_filter(ret_filter, err);
+}
+
 int hf_session_list(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_session_filter *wanted,
                     struct hf_session_answer **ret_answer, struct hf_err *err)
 {
     struct hf_session_filter filter;
     struct api_call call = begin(store, given);
-    API_COPY(call, wanted, &filter);
-    API_STEP(call, check_filter(&filter, &call.why));
+    API_STEP(call, hf_session_filter_check(wanted, &filter, &call.why));
     struct api_page page = { .what = "sessions", .newest = filter.newest };
     struct hf_arena arena;
     if (call.rc == 0) {
@@ -530,7 +559,7 @@ int hf_session_inputs(struct hf_store *store, const char *session_id, const char
                       struct hf_err *err)
 {
     struct api_call call = begin(store, NULL);
-    API_STEP(call, check_id(session_id, &call.why));
+    API_STEP(call, hf_session_id_check(session_id, &call.why));
     API_STEP(call, hf_check_key_opt(after, KEY_MAX, "after", &call.why));
     API_STEP(call, api_check_page(limit, "inputs", &call.why));
     struct hf_session_answer *answer = new_answer(&call, store);
@@ -554,7 +583,7 @@ struct place {
 
 static int check_place(const struct place *place, struct hf_err *err)
 {
-    int rc = check_id(place->session_id, err);
+    int rc = hf_session_id_check(place->session_id, err);
     if (rc == 0 && !place->token)
         rc = hf_fail(err, HF_EINVAL, "token", "the token of the claim is needed");
     if (rc == 0)
@@ -661,14 +690,20 @@ static int check_step(const struct hf_session_step *step, struct hf_err *err)
     return rc;
 }
 
+int hf_session_step_check(const struct hf_session_step *wanted,
+                          struct hf_session_step *ret_step, struct hf_err *err)
+{
+    int rc = hf_sized_copy(wanted, sizeof *ret_step, sizeof *ret_step, ret_step, err);
+    return rc ? rc : check_step(ret_step, err);
+}
+
 int hf_session_step(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_session_step *wanted,
                     struct hf_session_stepped *ret_stepped, struct hf_err *err)
 {
     struct hf_session_step step;
     struct api_call call = begin(store, given);
-    API_COPY(call, wanted, &step);
-    API_STEP(call, check_step(&step, &call.why));
+    API_STEP(call, hf_session_step_check(wanted, &step, &call.why));
     API_STEP(call, store->methods->sessions->step(store, &call.who, &step, ret_stepped,
                                                   &call.why));
     return api_end(&call, err);
@@ -729,6 +764,15 @@ static int check_commit(struct hf_arena *arena, struct hf_session_commit *commit
     return rc ? rc : check_units(commit, err);
 }
 
+int hf_session_commit_check(struct hf_arena *arena,
+                            const struct hf_session_commit *wanted,
+                            struct hf_session_commit *ret_commit, struct hf_err *err)
+{
+    size_t size = sizeof *ret_commit;
+    int rc = hf_sized_copy(wanted, size, size, ret_commit, err);
+    return rc ? rc : check_commit(arena, ret_commit, err);
+}
+
 int hf_session_commit(struct hf_store *store, const struct hf_caller *given,
                       const struct hf_session_commit *wanted,
                       struct hf_session_committed *ret_committed, struct hf_err *err)
@@ -737,20 +781,19 @@ int hf_session_commit(struct hf_store *store, const struct hf_caller *given,
     struct hf_arena arena;
     struct api_call call = begin(store, given);
     hf_arena_init(&arena, store->alloc);
-    API_COPY(call, wanted, &commit);
-    API_STEP(call, check_commit(&arena, &commit, &call.why));
+    API_STEP(call, hf_session_commit_check(&arena, wanted, &commit, &call.why));
     API_STEP(call, store->methods->sessions->commit(store, &call.who, &commit,
                                                     ret_committed, &call.why));
     hf_arena_fini(&arena);
     return api_end(&call, err);
 }
 
-static int check_renewals(const struct hf_session_renewal *renewals, size_t count,
-                          struct hf_err *err)
+int hf_session_renewals_check(const struct hf_session_renewal *renewals, size_t count,
+                              struct hf_err *err)
 {
     int rc = hf_sized_array(renewals, count, "renewals", err);
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        rc = check_id(renewals[i].session_id, err);
+        rc = hf_session_id_check(renewals[i].session_id, err);
         if (rc == 0 && !renewals[i].token)
             rc = hf_fail(err, HF_EINVAL, "token", "each renewal needs its token");
     }
@@ -761,7 +804,7 @@ int hf_session_renew_all(struct hf_store *store, struct hf_session_renewal *rene
                          size_t count, struct hf_err *err)
 {
     struct api_call call = begin(store, NULL);
-    API_STEP(call, check_renewals(renewals, count, &call.why));
+    API_STEP(call, hf_session_renewals_check(renewals, count, &call.why));
     for (size_t i = 0; call.rc == 0 && i < count; i += RENEWALS) {
         size_t left = count - i;
         API_STEP(call,
@@ -775,7 +818,7 @@ int hf_session_release(struct hf_store *store, const struct hf_caller *given,
                        const char *session_id, const char *token, struct hf_err *err)
 {
     struct api_call call = begin(store, given);
-    API_STEP(call, check_id(session_id, &call.why));
+    API_STEP(call, hf_session_id_check(session_id, &call.why));
     API_STEP(call, store->methods->sessions->release(store, &call.who, session_id, token,
                                                      &call.why));
     return api_end(&call, err);
@@ -783,7 +826,7 @@ int hf_session_release(struct hf_store *store, const struct hf_caller *given,
 
 static int check_back(const struct hf_session_back *back, struct hf_err *err)
 {
-    int rc = check_id(back->session_id, err);
+    int rc = hf_session_id_check(back->session_id, err);
     if (rc == 0 && back->reason)
         rc = hf_check_text(back->reason, (size_t)HF_MAX_REASON_BYTES, "reason", err);
     if (rc == 0 && back->active_ms < 0)
@@ -791,13 +834,19 @@ static int check_back(const struct hf_session_back *back, struct hf_err *err)
     return rc ? rc : api_check_time(back->delay_ms, "delay_ms", err);
 }
 
+int hf_session_back_check(const struct hf_session_back *wanted,
+                          struct hf_session_back *ret_back, struct hf_err *err)
+{
+    int rc = hf_sized_copy(wanted, sizeof *ret_back, sizeof *ret_back, ret_back, err);
+    return rc ? rc : check_back(ret_back, err);
+}
+
 int hf_session_hand_back(struct hf_store *store, const struct hf_caller *given,
                          const struct hf_session_back *wanted, struct hf_err *err)
 {
     struct hf_session_back back;
     struct api_call call = begin(store, given);
-    API_COPY(call, wanted, &back);
-    API_STEP(call, check_back(&back, &call.why));
+    API_STEP(call, hf_session_back_check(wanted, &back, &call.why));
     API_STEP(call,
              store->methods->sessions->hand_back(store, &call.who, &back, &call.why));
     return api_end(&call, err);
@@ -810,7 +859,7 @@ int hf_session_cancel_turn(struct hf_store *store, const struct hf_caller *given
     struct hf_session_cancel request;
     struct api_call call = begin(store, given);
     API_COPY(call, wanted, &request);
-    API_STEP(call, check_id(request.session_id, &call.why));
+    API_STEP(call, hf_session_id_check(request.session_id, &call.why));
     API_STEP(call, hf_check_key(request.turn_id, KEY_MAX, "turn_id", &call.why));
     if (call.rc == 0 && request.reason)
         API_STEP(call, hf_check_text(request.reason, (size_t)HF_MAX_REASON_BYTES,

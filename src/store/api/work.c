@@ -268,6 +268,7 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
                  { filter->lane_key, "lane_key" },
                  { filter->correlation_id, "correlation_id" },
                  { filter->error_class, "error_class" },
+                 { filter->limit_name, "limit_name" },
                  { filter->find, "find" } };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
@@ -296,11 +297,12 @@ static struct api_page page_of(const struct hf_caller *who,
         filter->owner,       filter->ref,           filter->gate,
         filter->source_id,   filter->source_run_id, filter->parent_work_id,
         filter->session_id,  filter->lane_key,      filter->correlation_id,
-        filter->error_class, filter->find,
+        filter->error_class, filter->find,          filter->limit_name,
     };
     const int64_t numbers[] = {
-        filter->source,   filter->older_than_ms, filter->silent, filter->finished,
-        filter->since_ms, filter->from,          filter->before, filter->disposition,
+        filter->source,   filter->older_than_ms, filter->silent,
+        filter->finished, filter->since_ms,      filter->from,
+        filter->before,   filter->disposition,   filter->unacked,
     };
     struct api_page page = { .what = "work", .newest = filter->newest };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -312,6 +314,17 @@ static struct api_page page_of(const struct hf_caller *who,
     return page;
 }
 
+/* What can be acknowledged has ended badly: other units are not asked for. */
+static void complete_filter(struct hf_filter *filter)
+{
+    static const enum hf_status bad[] = { HF_STATUS_FAILED, HF_STATUS_TIMEOUT,
+                                          HF_STATUS_ABANDONED };
+    if (!filter->unacked || filter->status_count)
+        return;
+    filter->statuses = bad;
+    filter->status_count = sizeof(bad) / sizeof(bad[0]);
+}
+
 int hf_work_list(struct hf_store *store, const struct hf_caller *given,
                  const struct hf_filter *wanted, struct hf_answer **ret_answer,
                  struct hf_err *err)
@@ -321,8 +334,10 @@ int hf_work_list(struct hf_store *store, const struct hf_caller *given,
     API_COPY(call, wanted, &filter);
     API_STEP(call, check_filter(&filter, &call.why));
     struct api_page page = { .what = "work" };
-    if (call.rc == 0)
+    if (call.rc == 0) {
+        complete_filter(&filter);
         page = page_of(&call.who, &filter);
+    }
     API_STEP(call, api_page_open(&page, filter.after, &filter.after, &call.why));
     struct hf_answer *answer = api_answer(&call, store);
     API_STEP(call, store->methods->list(store, &call.who, &filter, answer, &call.why));

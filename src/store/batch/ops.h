@@ -1,7 +1,8 @@
 /* Building a batch: verbs append calls, a runner runs them. All memory of a batch under
  * construction, and the rows it brought, live until hf_ops_fini. One thread at a time.
  *
- * Errors stick: after a failed append nothing more is added and hf_ops_run reports it. */
+ * Errors stick: after a failed append nothing more is added, and hf_ops_write or hf_ops_read
+ * reports it. */
 #ifndef HF_STORE_BATCH_OPS_H
 #define HF_STORE_BATCH_OPS_H
 

@@ -143,10 +143,18 @@ void sql_range_bounds(struct hf_ops *ops, const struct sql_named_list *list,
     hf_ops_i64(ops, range->last.at);
 }
 
-void sql_range_end(struct sql_range *range, hf_ms at,
-                   const char *const names[PLACE_NAMES])
+int sql_range_show(const struct hf_call *found, size_t limit, sql_add_row *add,
+                   void *answer, struct sql_range *range)
 {
-    range->more = true;
-    range->last.at = at;
-    memcpy(range->last.names, names, sizeof(range->last.names));
+    int rc = 0;
+    bool full = found->full || found->out_count > limit;
+    for (size_t i = 0; rc == 0 && i < found->out_count && i < limit; i++) {
+        struct sql_place place = { 0 };
+        rc = add(answer, found, i, &place);
+        if (full) {
+            range->more = true;
+            range->last = place;
+        }
+    }
+    return rc;
 }

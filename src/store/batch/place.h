@@ -44,9 +44,13 @@ void sql_range_names(struct hf_ops *ops, const struct sql_named_list *list,
  * is newest first, the times of both places. */
 void sql_range_bounds(struct hf_ops *ops, const struct sql_named_list *list,
                       const struct sql_range *range, size_t limit);
-/* The list continues after this row. The names are borrowed. */
-void sql_range_end(struct sql_range *range, hf_ms at,
-                   const char *const names[PLACE_NAMES]);
+/* Adds row i of a page to the answer of a verb, and returns where the row is; the names are
+ * borrowed from `found`. Not 0: no memory. */
+typedef int sql_add_row(void *answer, const struct hf_call *found, size_t i,
+                        struct sql_place *ret_place);
+/* Adds at most `limit` rows of a page. A full page ends the range with its last row. */
+HF_MUST_USE int sql_range_show(const struct hf_call *found, size_t limit,
+                               sql_add_row *add, void *answer, struct sql_range *range);
 
 /* The cursor of a place, in the arena; NULL: no memory. */
 const char *sql_place_cursor(struct hf_arena *arena, const struct sql_named_list *list,

@@ -122,8 +122,8 @@ static int check_settings(struct doctor_finder *finder, struct hf_err *err)
         doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_PG_SETTINGS_NAME));
         doctor_say(finder, " is ");
         doctor_say(finder, hf_out_text(rows, i, HF_COL_DOCTOR_PG_SETTINGS_SETTING));
-        doctor_say(finder, grave ? ": what was acknowledged may be lost in a crash"
-                                 : ": dead rows stay");
+        doctor_say(finder, grave ? ": a crash of the server can lose committed changes"
+                                 : ": dead rows are never removed");
         doctor_tell(finder, false, "settings", "set it to on, and reload the server");
     }
     if (rc == 0 && rows->out_count == 0) {

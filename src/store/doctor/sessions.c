@@ -6,6 +6,10 @@
 #define RESTORE                                                                          \
     "the store was changed around the guards: restore it from a backup, then run "       \
     "`holdfast store bump`"
+#define TOO_MUCH                                                                         \
+    "its history was not checked. A worker reported numbers of tokens that cannot be "   \
+    "right, or the store was changed around the guards: restore it from a backup, then " \
+    "run `holdfast store bump`"
 
 static int check_rows(struct doctor_finder *finder, struct hf_err *err)
 {
@@ -38,10 +42,10 @@ static int fold(struct doctor_finder *finder, const char *id, struct hf_err *err
         page.from_ordinal = rc ? 0 : answer->next_ordinal;
         hf_session_answer_free(answer);
     } while (rc == 0 && page.from_ordinal);
-    if (rc != HF_ECORRUPT)
+    if (rc != HF_ECORRUPT && rc != HF_EOVERFLOW)
         return rc == HF_ENOTFOUND ? 0 : rc;
     doctor_say(finder, err->message);
-    doctor_tell(finder, true, "sessions", RESTORE);
+    doctor_tell(finder, true, "sessions", rc == HF_EOVERFLOW ? TOO_MUCH : RESTORE);
     return 0;
 }
 

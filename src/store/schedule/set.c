@@ -210,21 +210,13 @@ static void add_list(struct hf_ops *ops, const struct sql_named_list *list,
     sql_range_bounds(ops, list, range, filter->limit);
 }
 
-/* The rows of a page; a full one ends the range with its last row. */
-static int show_page(const struct hf_call *found, size_t limit,
-                     struct hf_schedules *schedules, struct sql_range *range)
+static int add_row(void *schedules, const struct hf_call *found, size_t i,
+                   struct sql_place *ret_place)
 {
-    int rc = 0;
-    bool full = found->full || found->out_count > limit;
-    for (size_t i = 0; rc == 0 && i < found->out_count && i < limit; i++) {
-        struct hf_schedule_row row;
-        schedule_read(found, i, &row);
-        rc = hf_schedules_add(schedules, &row.s);
-        if (full)
-            sql_range_end(range, row.s.created_at,
-                          (const char *const[]){ row.s.tenant, row.s.name, NULL });
-    }
-    return rc;
+    struct hf_schedule_row row;
+    schedule_read(found, i, &row);
+    *ret_place = (struct sql_place){ row.s.created_at, { row.s.tenant, row.s.name } };
+    return hf_schedules_add(schedules, &row.s);
 }
 
 static int sql_schedule_list(struct hf_store *handle, const struct hf_caller *who,
@@ -247,7 +239,8 @@ static int sql_schedule_list(struct hf_store *handle, const struct hf_caller *wh
         add_list(&ops, &list, &range, filter);
         rc = hf_ops_read(&ops, err);
     }
-    if (rc == 0 && show_page(hf_ops_result(&ops, 0), filter->limit, schedules, &range))
+    if (rc == 0 &&
+        sql_range_show(hf_ops_result(&ops, 0), filter->limit, add_row, schedules, &range))
         rc = hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0 && range.more) {
         next = sql_place_cursor(&ops.arena, &list, &range.last);

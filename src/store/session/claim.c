@@ -6,7 +6,8 @@
  * inputs are held for an operator, and the turn is set aside with its journal, its save and its
  * nodes, until the operator releases them. A session without a turn and without inputs is idle, and
  * is marked so that no claim looks at it again. A claim names a session, or agents: then it tries
- * sessions whose lease has lapsed, and those that are ready, oldest first. */
+ * sessions whose lease has lapsed, and those that are ready, oldest first. It skips a session that
+ * is damaged, and fails only if it gets no other one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,9 @@ struct claiming {
     struct hf_claimant claimant;
     struct hf_arena arena; /* of the whole call */
     struct hf_session_answer *answer;
-    bool done; /* a session was claimed */
-    bool idle; /* the last one tried had nothing to do */
+    bool done;            /* a session was claimed */
+    bool idle;            /* the last one tried had nothing to do */
+    struct hf_err damage; /* why the first damaged candidate was skipped */
 };
 
 /* ---- writing a claim ---------------------------------------------------------------- */
@@ -396,22 +398,35 @@ static int by_ready(const void *a, const void *b)
     return (x->s.ready_at > y->s.ready_at) - (x->s.ready_at < y->s.ready_at);
 }
 
-/* Rows of a result that a claim could take, behind those that are there. */
-static int add_candidates(const struct hf_ops *look, size_t call,
-                          struct hf_session_row *rows, size_t *count, bool *ret_live,
-                          struct hf_err *err)
+/* True: the error is about one session, which is damaged; others can still be claimed. */
+static bool skips(struct claiming *c, int rc, const struct hf_err *why)
+{
+    if (rc != HF_ECORRUPT && rc != HF_EOVERFLOW)
+        return false;
+    if (!c->damage.code)
+        (void)hf_fail_as(&c->damage, rc, why); /* the code comes back */
+    return true;
+}
+
+/* Rows of a result that a claim could take, behind those that are there. True: leases of others
+ * are live. */
+static bool add_candidates(struct claiming *c, const struct hf_ops *look, size_t call,
+                           struct hf_session_row *rows, size_t *count)
 {
     const struct hf_call *found = hf_ops_result(look, call);
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < found->out_count; i++) {
+    bool any_live = false;
+    for (size_t i = 0; i < found->out_count; i++) {
+        struct hf_err why = { 0 };
         struct hf_session_row *row = &rows[*count];
-        rc = session_read_seen(found, i, row, err);
-        bool live = rc == 0 && hf_lease_live(&row->lease, look->batch.lease_now) &&
+        int rc = session_read_seen(found, i, row, &why);
+        if (rc && skips(c, rc, &why))
+            continue;
+        bool live = hf_lease_live(&row->lease, look->batch.lease_now) &&
                     row->check_at > 0;
-        *ret_live |= live;
-        *count += rc == 0 && !live;
+        any_live |= live;
+        *count += !live;
     }
-    return rc;
+    return any_live;
 }
 
 /* Sets the time of the next look at sessions whose lease is live behind the lease's end, so that
@@ -478,7 +493,7 @@ static int try_candidates(struct claiming *c, const struct hf_batch *seen,
             rc = mark_idle(c, row, &why);
         if (rc == HF_EGUARD || rc == 0)
             answer = HF_EGUARD;
-        else if (rc != HF_ESESSIONBUSY)
+        else if (rc != HF_ESESSIONBUSY && !skips(c, rc, &why))
             return hf_fail_as(err, rc, &why);
     }
     return c->done ? 0 : answer;
@@ -490,21 +505,18 @@ enum { CLAIMED, LAPSED_LEASES, READY };
 /* Lapsed leases, then those that are ready, oldest first. */
 static int try_looked(struct claiming *c, struct hf_ops *look, struct hf_err *err)
 {
-    bool live = false, none = false;
     size_t count = 0;
     size_t room = hf_ops_result(look, LAPSED_LEASES)->out_count +
                   hf_ops_result(look, READY)->out_count;
     struct hf_session_row *rows = hf_arena_array(&look->arena, room + 1, sizeof *rows);
     if (!rows)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = add_candidates(look, LAPSED_LEASES, rows, &count, &live, err);
+    bool live = add_candidates(c, look, LAPSED_LEASES, rows, &count);
     size_t lapsed = count;
-    if (rc == 0)
-        rc = add_candidates(look, READY, rows, &count, &none, err);
-    if (rc == 0 && count > lapsed)
+    (void)add_candidates(c, look, READY, rows, &count); /* none has a lease */
+    if (count > lapsed)
         qsort(rows + lapsed, count - lapsed, sizeof *rows, by_ready);
-    if (rc == 0 && live)
-        rc = push_live(c, err);
+    int rc = live ? push_live(c, err) : 0;
     return rc ? rc : try_candidates(c, &look->batch, rows, count, err);
 }
 
@@ -534,7 +546,9 @@ static int claim_swept(struct claiming *c, struct hf_err *err)
     if (rc || c->done)
         return rc;
     rc = sql_sweep(&c->store->handle, c->who, SWEPT, &report, err);
-    return rc ? rc : claim_any(c, err);
+    if (rc == 0)
+        rc = claim_any(c, err);
+    return rc || c->done ? rc : hf_fail_as(err, c->damage.code, &c->damage);
 }
 
 int sql_session_claim(struct hf_store *handle, const struct hf_caller *who,

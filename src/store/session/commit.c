@@ -64,13 +64,8 @@ static int prepare(struct committing *c, struct hf_err *err)
     if (rc == 0)
         rc = hf_records_pack(&c->arena, commit->records, commit->added_count,
                              commit->node_count, commit->chain, &c->packed, err);
-    size_t bytes = c->packed.bytes + strlen(commit->outcome);
-    for (size_t i = 0; i < commit->blob_count; i++)
-        bytes += commit->blobs[i].bytes.len;
-    for (size_t i = 0; i < commit->unit_count; i++)
-        bytes += commit->units[i].payload ? strlen(commit->units[i].payload) : 0;
     if (rc == 0)
-        rc = hf_commit_budget(bytes, rows, err);
+        rc = hf_commit_budget(hf_commit_bytes(commit, &c->packed), rows, err);
     if (rc == 0 && commit->head_revision == INT64_MAX)
         rc = hf_fail(err, HF_EOVERFLOW, "head_revision",
                      "the revision is at its ceiling");

@@ -132,6 +132,18 @@ int sql_session_list(struct hf_store *handle, const struct hf_caller *who,
     return rc;
 }
 
+/* A page after an input that is not there would begin at the first one again. */
+static int check_after(const struct hf_call *known, const char *session_id,
+                       const char *after, struct hf_err *err)
+{
+    return known->out_count > 0
+               ? 0
+               : hf_fail(err, HF_EINVAL, "after",
+                         "session %.60s has no input %.60s: after takes the work_id of "
+                         "one; leave it out to begin at the first",
+                         session_id, after);
+}
+
 int sql_session_inputs(struct hf_store *handle, const char *session_id, const char *after,
                        size_t limit, struct hf_session_answer *answer, struct hf_err *err)
 {
@@ -143,9 +155,16 @@ int sql_session_inputs(struct hf_store *handle, const char *session_id, const ch
     hf_ops_text(&ops, session_id);
     hf_ops_text(&ops, after);
     hf_ops_i64(&ops, (int64_t)limit);
+    if (after) {
+        hf_ops_call(&ops, HF_SQL_SESSION_INPUT_KNOWN, HF_ANY_COUNT);
+        hf_ops_text(&ops, session_id);
+        hf_ops_text(&ops, after);
+    }
     int rc = hf_ops_read(&ops, err);
     if (rc == 0 && hf_ops_result(&ops, 0)->out_count == 0)
         rc = not_found(session_id, err);
+    if (rc == 0 && after)
+        rc = check_after(hf_ops_result(&ops, 2), session_id, after, err);
     if (rc == 0)
         rc = session_inputs_show(answer, hf_ops_result(&ops, 1), &answer->inputs,
                                  &answer->input_count, err);

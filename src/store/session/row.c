@@ -105,6 +105,9 @@ int session_read(const struct hf_call *call, size_t i, struct hf_session_row *re
         (row.s.head_revision < 0 || row.s.record_count < 0 || row.s.lease_fence < 0))
         rc = hf_fail(err, HF_ECORRUPT, "head_revision",
                      "session %.100s has a negative counter", row.s.session_id);
+    if (rc == 0 && !row.s.relation)
+        rc = hf_fail(err, HF_ECORRUPT, "relation",
+                     "session %.100s has lost its row in session_meta", row.s.session_id);
     if (rc == 0)
         *ret_row = row;
     return rc;

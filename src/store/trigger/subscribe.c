@@ -449,22 +449,15 @@ static void add_list(struct hf_ops *ops, const struct sql_named_list *list,
     sql_range_bounds(ops, list, range, filter->limit);
 }
 
-/* The rows of a page; a full one ends the range with its last row. */
-static int show_page(const struct hf_call *found, size_t limit,
-                     struct hf_subscriptions *subscriptions, struct sql_range *range)
+static int add_row(void *subscriptions, const struct hf_call *found, size_t i,
+                   struct sql_place *ret_place)
 {
-    int rc = 0;
-    bool full = found->full || found->out_count > limit;
-    for (size_t i = 0; rc == 0 && i < found->out_count && i < limit; i++) {
-        struct hf_subscription one;
-        hf_fields_read(found, i, hf_subscription_table, &one);
-        rc = hf_subscriptions_add(subscriptions, &one);
-        if (full)
-            sql_range_end(range, one.created_at,
-                          (const char *const[]){ one.tenant, one.owner_scope,
-                                                 one.subscription_key });
-    }
-    return rc;
+    struct hf_subscription one;
+    hf_fields_read(found, i, hf_subscription_table, &one);
+    *ret_place = (struct sql_place){
+        one.created_at, { one.tenant, one.owner_scope, one.subscription_key }
+    };
+    return hf_subscriptions_add(subscriptions, &one);
 }
 
 static int sql_trigger_list(struct hf_store *handle, const struct hf_caller *who,
@@ -487,8 +480,8 @@ static int sql_trigger_list(struct hf_store *handle, const struct hf_caller *who
         add_list(&ops, &list, &range, filter);
         rc = hf_ops_read(&ops, err);
     }
-    if (rc == 0 &&
-        show_page(hf_ops_result(&ops, 0), filter->limit, subscriptions, &range))
+    if (rc == 0 && sql_range_show(hf_ops_result(&ops, 0), filter->limit, add_row,
+                                  subscriptions, &range))
         rc = hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0 && range.more) {
         next = sql_place_cursor(&ops.arena, &list, &range.last);

@@ -6,9 +6,9 @@
 #include "os/liveness.h"
 #include "store/watch/watch.h"
 
-int watch_show(struct watch_look *look, const struct hf_look_row *seen)
+int watch_show(struct watch_look *look, int64_t *count, const struct hf_look_row *seen)
 {
-    look->matched++;
+    (*count)++;
     if (look->shown == look->asked->limit)
         return 0;
     look->shown++;
@@ -34,14 +34,20 @@ static void add_limit(struct watch_look *look, struct hf_ops *ops)
 /* The columns behind those of a row are the same in all of these statements. */
 static const struct {
     enum hf_sql_id statement;
-    size_t counted; /* column of seen_counts */
+    size_t counted; /* column of seen_counts: units, and others */
+    size_t others;
 } units[HF_NEED_COUNT] = {
-    [HF_NEED_SILENT] = { HF_SQL_SEEN_SILENT, HF_COL_SEEN_COUNTS_SILENT },
-    [HF_NEED_LAPSING] = { HF_SQL_SEEN_LAPSING, HF_COL_SEEN_COUNTS_LAPSING },
-    [HF_NEED_QUESTION] = { HF_SQL_SEEN_QUESTION, HF_COL_SEEN_COUNTS_QUESTION },
-    [HF_NEED_WAIT] = { HF_SQL_SEEN_WAIT, HF_COL_SEEN_COUNTS_WAIT },
-    [HF_NEED_HELD] = { HF_SQL_SEEN_HELD, HF_COL_SEEN_COUNTS_HELD },
-    [HF_NEED_ENDED_BADLY] = { HF_SQL_SEEN_ENDED, 0 },
+    [HF_NEED_SILENT] = { HF_SQL_SEEN_SILENT, HF_COL_SEEN_COUNTS_SILENT,
+                         HF_COL_SEEN_COUNTS_SILENT_SESSIONS },
+    [HF_NEED_LAPSING] = { HF_SQL_SEEN_LAPSING, HF_COL_SEEN_COUNTS_LAPSING,
+                          HF_COL_SEEN_COUNTS_LAPSING_SESSIONS },
+    [HF_NEED_QUESTION] = { HF_SQL_SEEN_QUESTION, HF_COL_SEEN_COUNTS_QUESTION,
+                           HF_COL_SEEN_COUNTS_APPROVALS },
+    [HF_NEED_WAIT] = { HF_SQL_SEEN_WAIT, HF_COL_SEEN_COUNTS_WAIT,
+                       HF_COL_SEEN_COUNTS_TURN_WAITS },
+    [HF_NEED_HELD] = { HF_SQL_SEEN_HELD, HF_COL_SEEN_COUNTS_HELD,
+                       HF_COL_SEEN_COUNTS_NONE },
+    [HF_NEED_ENDED_BADLY] = { HF_SQL_SEEN_ENDED, 0, 0 },
 };
 
 /* Which proof of death is missing. */
@@ -68,27 +74,29 @@ static int show_unit(struct watch_look *look, const struct hf_call *rows, size_t
     };
     if (rc == 0 && look->asked->what == HF_NEED_SILENT)
         seen.text = missing_proof(row.w.holder);
-    return rc ? rc : watch_show(look, &seen);
+    return rc ? rc : watch_show(look, &look->found.units, &seen);
 }
 
-/* The page was full: how many there are, of units and of waits of turns. Bad ends are counted by
- * kind and class (rest). */
+/* Where the page was full: how many there are. Bad ends are counted by kind and class (rest). */
 static int count_units(struct watch_look *look)
 {
     struct hf_ops ops;
-    if (look->asked->what == HF_NEED_ENDED_BADLY)
+    if (look->asked->what == HF_NEED_ENDED_BADLY ||
+        (size_t)(look->found.units + look->found.others) <= look->asked->limit)
         return 0;
     begin(look, &ops, HF_SQL_SEEN_COUNTS);
     hf_ops_i64(&ops, HF_LOOK_BOUND);
     int rc = hf_ops_read(&ops, look->err);
-    if (rc == 0)
-        look->matched = hf_out_i64(hf_ops_result(&ops, 0), 0,
-                                   units[look->asked->what].counted);
+    if (rc == 0) {
+        const struct hf_call *row = hf_ops_result(&ops, 0);
+        look->found.units = hf_out_i64(row, 0, units[look->asked->what].counted);
+        look->found.others = hf_out_i64(row, 0, units[look->asked->what].others);
+    }
     hf_ops_fini(&ops);
     return rc;
 }
 
-static int look_units(struct watch_look *look)
+static int read_units(struct watch_look *look)
 {
     struct hf_ops ops;
     begin(look, &ops, units[look->asked->what].statement);
@@ -97,9 +105,13 @@ static int look_units(struct watch_look *look)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
         rc = show_unit(look, hf_ops_result(&ops, 0), i);
     hf_ops_fini(&ops);
-    if (rc == 0 && (size_t)look->matched > look->asked->limit)
-        rc = count_units(look);
     return rc;
+}
+
+static int look_units(struct watch_look *look)
+{
+    int rc = read_units(look);
+    return rc ? rc : count_units(look);
 }
 
 /* ---- waits of turns ------------------------------------------------------------------- */
@@ -128,15 +140,15 @@ static int show_wait(struct watch_look *look, const struct hf_call *rows, size_t
 #undef TEXT
 #undef TIME
     const struct hf_look_row seen = { .wait = &wait };
-    return watch_show(look, &seen);
+    return watch_show(look, &look->found.others, &seen);
 }
 
-/* Units first, then turns. A page that units have filled has been counted. */
+/* Units first, then turns. */
 static int look_waits(struct watch_look *look)
 {
     struct hf_ops ops;
-    int rc = look_units(look);
-    if (rc || (size_t)look->matched > look->asked->limit)
+    int rc = read_units(look);
+    if (rc)
         return rc;
     begin(look, &ops,
           look->asked->what == HF_NEED_QUESTION ? HF_SQL_SEEN_APPROVAL
@@ -146,16 +158,18 @@ static int look_waits(struct watch_look *look)
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
         rc = show_wait(look, hf_ops_result(&ops, 0), i);
     hf_ops_fini(&ops);
-    if (rc == 0 && (size_t)look->matched > look->asked->limit)
-        rc = count_units(look);
-    return rc;
+    return rc ? rc : count_units(look);
 }
 
 /* ---- bad ends beyond the page ----------------------------------------------------------- */
 
+#define GROUPS 50 /* of kinds and classes that are told apart */
+
+/* The largest groups one by one, and all others as one without a kind. */
 static int look_rest(struct watch_look *look)
 {
     struct hf_ops ops;
+    struct hf_look_row others = { .count = 0 };
     begin(look, &ops, HF_SQL_SEEN_ENDED_REST);
     hf_ops_i64(&ops, HF_LOOK_BOUND);
     hf_ops_i64(&ops, (int64_t)look->asked->limit);
@@ -167,9 +181,15 @@ static int look_rest(struct watch_look *look)
             .text = hf_out_text(rows, i, HF_COL_SEEN_ENDED_REST_ERROR_CLASS),
             .count = hf_out_i64(rows, i, HF_COL_SEEN_ENDED_REST_UNITS),
         };
-        look->matched += seen.count;
-        rc = look->asked->each(look->asked->user, &seen);
+        look->found.units += seen.count;
+        if (i < GROUPS)
+            rc = look->asked->each(look->asked->user, &seen);
+        else
+            others.count += seen.count;
     }
+    look->found.cut = look->found.units >= HF_LOOK_BOUND;
+    if (rc == 0 && (others.count || look->found.cut))
+        rc = look->asked->each(look->asked->user, &others);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -197,7 +217,7 @@ static int look_sessions(struct watch_look *look)
         };
         if (silent)
             seen.text = missing_proof(hf_out_text(rows, i, HF_COL_SEEN_SESSIONS_HOLDER));
-        rc = watch_show(look, &seen);
+        rc = watch_show(look, &look->found.others, &seen);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -205,8 +225,10 @@ static int look_sessions(struct watch_look *look)
 
 static int look_leases(struct watch_look *look)
 {
-    int rc = look_units(look);
-    return rc ? rc : look_sessions(look);
+    int rc = read_units(look);
+    if (rc == 0)
+        rc = look_sessions(look);
+    return rc ? rc : count_units(look);
 }
 
 static int look_schedules(struct watch_look *look)
@@ -229,7 +251,7 @@ static int look_schedules(struct watch_look *look)
                                 failing ? HF_COL_SEEN_SCHEDULES_UPDATED_AT
                                         : HF_COL_SEEN_SCHEDULES_NEXT_AT),
         };
-        rc = watch_show(look, &seen);
+        rc = watch_show(look, &look->found.units, &seen);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -252,7 +274,7 @@ static int show_twins(struct watch_look *look, const struct hf_call *rows, size_
         .count = twins,
         .since = since,
     };
-    return twins ? watch_show(look, &seen) : 0;
+    return twins ? watch_show(look, &look->found.units, &seen) : 0;
 }
 
 static int look_twins(struct watch_look *look)
@@ -294,7 +316,7 @@ static int show_limit(struct watch_look *look, struct hf_ops *ops,
     };
     return look->tenant && *tenant && !hf_same(look->tenant, tenant)
                ? 0
-               : watch_show(look, &seen);
+               : watch_show(look, &look->found.units, &seen);
 }
 
 static int look_limits(struct watch_look *look)
@@ -327,7 +349,7 @@ static void found(void *user, const struct hf_finding *finding)
                                       .text = finding->detail,
                                       .advice = finding->advice };
     if (trouble->rc == 0 && (finding->bad || (advice && !mild)))
-        trouble->rc = watch_show(trouble->look, &seen);
+        trouble->rc = watch_show(trouble->look, &trouble->look->found.units, &seen);
 }
 
 static int look_store(struct watch_look *look)
@@ -355,7 +377,8 @@ static int (*const looks[HF_NEED_COUNT])(struct watch_look *) = {
 };
 
 static int sql_look(struct hf_store *handle, const struct hf_caller *who,
-                    const struct hf_look *asked, int64_t *ret_matched, struct hf_err *err)
+                    const struct hf_look *asked, struct hf_look_found *ret_found,
+                    struct hf_err *err)
 {
     struct watch_look look = { .handle = handle,
                                .asked = asked,
@@ -367,7 +390,7 @@ static int sql_look(struct hf_store *handle, const struct hf_caller *who,
     else if (looks[asked->what])
         rc = looks[asked->what](&look);
     if (rc == 0)
-        *ret_matched = look.matched;
+        *ret_found = look.found;
     return rc;
 }
 

@@ -10,12 +10,14 @@ struct watch_look {
     const struct hf_look *asked;
     const char *tenant; /* NULL: all */
     size_t shown;
-    int64_t matched;
+    struct hf_look_found found;
     struct hf_err *err;
 };
 
-/* Passes a finding on unless the look is full. */
-HF_MUST_USE int watch_show(struct watch_look *look, const struct hf_look_row *seen);
+/* Counts a finding, and passes it on unless the look is full. `count` is a member of
+ * look->found. */
+HF_MUST_USE int watch_show(struct watch_look *look, int64_t *count,
+                           const struct hf_look_row *seen);
 
 /* watch/unserved.c */
 HF_MUST_USE int watch_unserved(struct watch_look *look);

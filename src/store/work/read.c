@@ -271,6 +271,8 @@ static void add_part(struct hf_ops *ops, const struct listing *list, size_t rows
     hf_ops_bytes_max(ops, (size_t)HF_PAGE_BYTES - list->bytes);
     hf_ops_i64(ops, list->queued);
     hf_ops_i64(ops, list->until);
+    hf_ops_i64_opt(ops, list->filter->unacked);
+    hf_ops_text(ops, list->filter->limit_name);
 }
 
 static int set_cursor(struct listing *list, int64_t seq)

@@ -190,8 +190,11 @@ int hf_code_event(struct hf_move *move, const char *name, const struct hf_schema
     hf_json_end(&out.json);
     int rc = out.out_of_memory ? HF_ENOMEM : hf_buf_state(&text);
     if (rc)
-        rc = rc == HF_ETOOBIG ? hf_fail(err, rc, "result", "a step is over its limit")
-                              : hf_fail_plain(err, rc);
+        rc = rc == HF_ETOOBIG
+                 ? hf_fail(err, rc, "result",
+                           "what is recorded of a cell must have at most %lld bytes",
+                           (long long)HF_MAX_TURN_TEXT_BYTES)
+                 : hf_fail_plain(err, rc);
     else
         rc = keep_event(move, name, (struct hf_span){ text.at, text.len }, err);
     hf_buf_fini(&text);
