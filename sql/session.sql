@@ -696,6 +696,10 @@ UNION ALL
 SELECT s.session_id, 'record ' || n.ordinal || ' is past its head, and not of its open turn'
   FROM session s JOIN node n ON n.session_key = s.session_key AND n.ordinal >= s.record_count
  WHERE n.turn_key IS DISTINCT FROM s.turn_key
+   AND NOT (s.turn_key IS NULL -- it may be of one that was set aside
+            AND EXISTS (SELECT 1 FROM session_turn t
+                         WHERE t.turn_key = n.turn_key AND t.session_key = s.session_key
+                           AND t.finished_at IS NULL))
 UNION ALL
 SELECT s.session_id, 'the receipt of its turn ' || t.turn_id || ' is not that of its records'
   FROM session s JOIN session_turn t ON t.session_key = s.session_key

@@ -614,6 +614,7 @@
     X(d39_an_effect_is_of_its_turn_alone, HF_CONFORM_SESSIONS)                           \
     X(d39_a_released_turn_goes_on_with_its_journal_if_its_session_did_not,               \
       HF_CONFORM_SESSIONS)                                                               \
+    X(d39_a_turn_that_is_set_aside_is_no_damage, HF_CONFORM_SESSIONS)                    \
     X(d39_a_released_turn_repeats_no_effect_that_asks_unless_the_operator_says_so,       \
       HF_CONFORM_SESSIONS)                                                               \
     X(d39_a_released_turn_begins_anew_where_repetitions_do_no_harm, HF_CONFORM_SESSIONS) \

@@ -222,6 +222,15 @@ test_case(d39_a_released_turn_goes_on_with_its_journal_if_its_session_did_not)
     EQ(2, head("s")->record_count);
 }
 
+test_case(d39_a_turn_that_is_set_aside_is_no_damage)
+{
+    struct talk talk = begun(t, "s");
+    CODE(0, step_with(&talk, record("thought")));
+    CODE(0, begin_effect(AT(t), &talk, "1"));
+    hold_input(AT(t), &talk);
+    EQ(0, load(.session_id = "s")->node_count);
+} /* the store is checked after each case */
+
 test_case(d39_a_released_turn_repeats_no_effect_that_asks_unless_the_operator_says_so)
 {
     struct talk talk = begun(t, "s");
