@@ -1,4 +1,5 @@
--- What a monitor that saw the store stall does for those who could not renew meanwhile.
+-- Amnesty: a monitor that saw the store stall extends the leases that could not be renewed
+-- meanwhile.
 
 -- name: pulse
 -- A write that is as durable as any, if there is a lease; otherwise nothing.

@@ -1,5 +1,5 @@
--- What needs a person. Every statement reads open rows by their small indexes, or bad ends by
--- work_unacked: rows that ended well cost nothing.
+-- Findings that need a person. Every statement reads open rows by their small indexes, or bad ends
+-- by work_unacked: rows that ended well cost nothing.
 
 -- The columns of a row in their order, without the texts that may be long; a command and a
 -- question name their unit.
@@ -194,7 +194,7 @@ CASE WHEN min(CASE WHEN t.updated_at > t.due_at THEN t.updated_at ELSE t.due_at 
 
 -- name: seen_claimable
 -- The claimable units of all queues, up to a bound: no page of them is in an order of its own.
--- in: $1 tenant or null, $2 rows, $3 claimable for so long, ms
+-- in: $1 tenant or null, $2 rows, $3 claimable for this long, ms
 SELECT t.queue, t.tenant, t.kind, {claimable_units}
   FROM (SELECT w.queue, w.tenant, w.kind, w.updated_at, w.due_at FROM work_state w
          WHERE w.status = 'queued' AND w.gate IS NULL AND ($1::text IS NULL OR w.tenant = $1)
@@ -215,7 +215,7 @@ SELECT queue FROM q WHERE queue IS NOT NULL LIMIT $1
 
 -- name: seen_front
 -- As seen_claimable, of one queue.
--- in: $1 tenant or null, $2 rows, $3 claimable for so long, ms, $4 queue
+-- in: $1 tenant or null, $2 rows, $3 claimable for this long, ms, $4 queue
 SELECT t.queue, t.tenant, t.kind, {claimable_units}
   FROM (SELECT w.queue, w.tenant, w.kind, w.updated_at, w.due_at FROM work_state w
          WHERE w.queue = $4 AND w.status = 'queued' AND w.gate IS NULL
@@ -238,7 +238,7 @@ SELECT DISTINCT w.queue, w.kind
 
 -- name: seen_ready
 -- Agents whose sessions are ready for long while none of their sessions has a lease that holds.
--- in: $1 tenant or null, $2 sessions that are looked at, $3 ready for so long, ms
+-- in: $1 tenant or null, $2 sessions that are looked at, $3 ready for this long, ms
 SELECT t.agent, t.tenant, count(*) AS sessions, min(t.ready_at) AS since
   FROM (SELECT s.agent, s.tenant, s.ready_at FROM session s
          WHERE s.ready_at IS NOT NULL AND s.ready_at <= hf_now() - $3 AND s.deleted_at IS NULL

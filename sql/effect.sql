@@ -50,7 +50,7 @@ UPDATE /*lite OR ROLLBACK*/ effect
 e.kind <> 'llm_call' AND e.recovery <> 'safe'
 
 -- name: effects_none_performed
--- The turn of a released input goes on, or there is nothing in its journal that would be repeated.
+-- The turn of a released input continues, or there is nothing in its journal that would be repeated.
 -- in: $1 session_id, $2 work_id
 SELECT hf_expect(count(*), 0)
   FROM session s JOIN work_spec u ON u.work_id = $2 JOIN effect e ON e.turn_key = u.seq

@@ -1,7 +1,7 @@
 -- Limits and fair shares; see migrations/0004_limits.sql.
 
 -- What a name's rows hold has changed. Three statements a name, in one transaction: count it,
--- fill the bucket and see how many may go on (limit_count); let them (limit_open); note that
+-- fill the bucket and see how many may continue (limit_count); let them (limit_open); note that
 -- they hold places and tokens now (limit_taken).
 -- fragment: waiting_behind
 n.limit_name = $1 AND (n.gate = 'limit' OR n.gate = 'rate')
@@ -29,7 +29,7 @@ CASE WHEN l.max_running IS NULL THEN 1000000000
      WHEN l.max_running > l.used + $2 THEN l.max_running - l.used - $2
      ELSE 0 END
 
--- On PostgreSQL a statement that waited for a lock goes on with what it saw before it waited,
+-- On PostgreSQL a statement that waited for a lock continues with what it saw before it waited,
 -- except the row it locks. So names are locked first, in their order, by a statement
 -- of its own.
 -- name: limit_lock
@@ -210,7 +210,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
  WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
 
 -- name: fair_prune
--- Keys that have been quiet for so long; all they lose is a tag that has been served.
+-- Keys that have been quiet for that long; all they lose is a tag that has been served.
 -- in: $1 quiet since
 DELETE FROM work_fair
  WHERE updated_at < $1

@@ -10,7 +10,7 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, s.created_at
   FROM work_spec s WHERE s.work_id = $1
 
 -- name: process_wakes
--- With process_insert: who is told of its end.
+-- With process_insert: the session that its end wakes.
 -- in: $1 work_id, $2 session_id, or '' for only those who await it
 UPDATE /*lite OR ROLLBACK*/ work_state SET wake_session = $2
  WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)

@@ -212,8 +212,8 @@ DELETE FROM node
    AND ordinal >= (SELECT s.record_count FROM session s WHERE s.session_id = $1)
 
 -- name: turn_begin
--- A turn whose input was held before, and which cannot go on, begins anew on the head as it is. Its
--- journal stays, and the numbers of its effects go on.
+-- A turn whose input was held before, and which cannot continue, begins anew on the head as it is. Its
+-- journal stays, and the numbers of its effects continue.
 -- in: $1 session_id
 INSERT /*lite OR ROLLBACK*/ INTO session_turn (turn_key, session_key, turn_id, base_revision,
                                                base_count, chain, started_at)
@@ -412,7 +412,7 @@ UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
 
 -- name: session_free
 -- After session_fenced or session_commit in the same batch.
--- in: $1 session_id, $2 nonce, $3 how much later an open turn wants to go on, or null; $4 token and
+-- in: $1 session_id, $2 nonce, $3 how much later an open turn continues, or null; $4 token and
 --     $5 verb that a repeat is known by, or null
 -- sets: text text bigint text text
 UPDATE /*lite OR ROLLBACK*/ session

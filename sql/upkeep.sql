@@ -37,7 +37,7 @@ DELETE FROM work_spec
 -- Checking: what guards cannot see, found by folding every trail again; a few thousand units at a
 -- time, since a server ends a statement after a minute.
 -- name: doctor_page
--- in: $1 seq, $2 units    out: the last of so many units after it, how many they are
+-- in: $1 seq, $2 units    out: the last of this many units after it, how many they are
 SELECT max(seq) AS last_seq, count(*) AS units
   FROM (SELECT seq FROM work_spec WHERE seq > $1 ORDER BY seq LIMIT $2) AS t
 

@@ -231,7 +231,7 @@ UPDATE /*lite OR ROLLBACK*/ session_turn
                       AND ((t.turn_id = $2) OR ($2::text IS NULL AND t.turn_key = s.turn_key)))
 
 -- name: turn_make_ready
--- The open turn may go on: unless a worker holds the session, it is ready.
+-- The open turn may continue: unless a worker holds the session, it is ready.
 -- in: $1 session_id, $2 turn_id
 UPDATE /*lite OR ROLLBACK*/ session
    SET ready_at = CASE WHEN claim_group IS NULL
@@ -387,7 +387,7 @@ DELETE FROM wait
  WHERE turn_key = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
 
 -- name: waits_reopen
--- Those that closed when the turn was set aside: it goes on, and asks again.
+-- Those that closed when the turn was set aside: it continues, and asks again.
 -- in: $1 session_id, $2 work_id
 DELETE FROM wait
  WHERE turn_key = (SELECT u.seq FROM session s JOIN work_spec u ON u.seq = s.turn_key

@@ -122,7 +122,7 @@ SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a1
        a.a26, a.a27, a.a28, a.a29/*pg , 1*/
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
--- Rows that come under a limit: each is the a30th of it in this batch, and has no gate if so
+-- Rows that come under a limit: each is the a30th of it in this batch, and has no gate if that
 -- many found room (limit_admit).
 -- name: work_insert_limited
 -- in: as of work_insert_state, $30 which of its limit
@@ -333,7 +333,7 @@ SELECT {row}, {lease_left} FROM {row_from}
 -- name: sweep_later
 -- A candidate that nothing is to be done about is looked at again later. What fell due after the
 -- moments by which it was judged stays as it is, and the next sweep finds it: on PostgreSQL the
--- clock goes on between the statement that found the candidate and that moment.
+-- clock advances between the statement that found the candidate and that moment.
 -- in: $1 seq, $2 revision, $3 how much later, ms, $4 judged at, wall, $5 judged at, lease clock
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET wake_at = CASE WHEN wake_at <= $4 THEN hf_now() + $3 ELSE wake_at END,
@@ -505,7 +505,7 @@ AS bytes_before
 --     $7 not updated since, $8 silent only, $9 tenant or null, $10 limit,
 --     $11 statuses as a JSON array or null, $12 gate or null, $13 source_id, $14 source_run_id,
 --     $15 parent_work_id, $16 session_id, $17 lane_key, $18 correlation_id, $19 error_class,
---     $20 disposition, $21 1: the times are of the end, $22 so long ago, $23 from, $24 before,
+--     $20 disposition, $21 1: the times are of the end, $22 how long ago, $23 from, $24 before,
 --     $25 the beginning or end of an id, source id or waiting reference, $26 bytes of texts,
 --     $27 1: not only rows that run or wait, $28 the last seq, $29 1: bad ends that no person
 --     has acknowledged, or null, $30 the name of a limit or null

@@ -697,7 +697,8 @@ BAD = [
     ("format", {"src/base/a.c": "int  a;\n"}),
     *[("words", {"src/base/a.c": f"/* {text} */\n"}) for text in (
         "Somebody waits.", "It gives the row back.", "It stands there.", "Or else it fails.",
-        "All but for one.", "The row beside it.", "One row a claim.", "Twice a second.")],
+        "All but for one.", "The row beside it.", "One row a claim.", "Twice a second.",
+        "It is told of the end.", "It says nothing of rows.", "Waits so long.", "A row born done.", "The turn goes on.")],
     ("words", {"docs/a.md": "Nobody waits.\n"}),
     ("words", {"sql/a.sql": "-- whoever claims\n"}),
     ("words", {"tools/a.py": "x = 1  # stands alone\n"}),

@@ -24,6 +24,11 @@ WORDS = [
      r"|connection|core|day|engine|event|file|fleet|function|group|handle|hour|key|line|message|minute|name|page"
      r"|program|queue|row|schedule|second|set|size|statement|step|store|table|thread|transaction|unit|word|worker)",
      "\"per\""),
+    ("of", r"(?:tells?|told|says?|said|asks?|asked|hears?|heard|knows?|knew|known|learns?|learnt)"
+     r" (?:(?:it|them|all|more|nothing|anything|something|one) )?of", "\"about\""),
+    ("so long", r"so (?:long|many|much)\b(?! as| that)", "\"this long\", \"that many\""),
+    ("born", r"born", "\"created as\", or the state that it has from the start"),
+    ("goes on", r"(?:go(?:es)?|went|gone|going) on\b(?! (?:the|an?|stdout|stderr)\b)", "\"continues\", \"happens\""),
 ]
 PROSE = (".c", ".h", ".py", ".sh", ".sql", ".md", ".build", ".edit", ".pml")
 NOT_PROSE = ("docs/VERIFICATION.md", "docs/man/*", "tools/tidy.py", "tools/tidy_words.py", "tests/turn/golden/*")

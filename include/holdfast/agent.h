@@ -2,13 +2,13 @@
  *
  * hf_agent_run is the direct way: it stores the input, drives the session until the input's turn
  * has ended, and returns a report. hf_agent_serve takes sessions of its agents as they become
- * ready, until it is told to stop. Both may run in many processes over one store. A session has a
+ * ready, until it is asked to stop. Both may run in many processes over one store. A session has a
  * single owner at a time, and a run whose session is driven by another process waits for the
- * outcome. A process that is killed loses nothing: the next run or worker goes on from the last
+ * outcome. A process that is killed loses nothing: the next run or worker continues from the last
  * step.
  *
  * A model call or a tool that fails is no error of the call: the report says what became of the
- * turn. The library prints nothing; all that could be logged is told to one callback.
+ * turn. The library prints nothing; all that could be logged goes to one callback.
  *
  * Threads: an agent belongs to the thread of its loop. hf_agent_run and hf_agent_serve block and
  * step that loop, so that watches and timers of the host work meanwhile; hf_agent_cancel and
@@ -37,7 +37,7 @@ struct hf_agent;
  *   no_progress_budget  as struct hf_turn_config; 0: its default
  *   retry, host         NULL: the defaults
  *   ttl_ms … tool_retries  as struct hf_worker_config
- *   heard               all that is told while it runs or serves; NULL: none */
+ *   heard               the callback for all events while it runs or serves; NULL: none */
 struct hf_agent_config {
     size_t size;
     struct hf_loop *loop;
@@ -64,7 +64,7 @@ struct hf_agent_config {
 };
 
 /* HF_EINVAL names the field: no name, two tools of one name, a prompt that is no text. HF_ETOOBIG,
- * HF_ENOMEM, and what a source returns. */
+ * HF_ENOMEM, and the errors of a source. */
 HF_API HF_MUST_USE int hf_agent_new(const struct hf_agent_config *config,
                                     struct hf_agent **ret_agent, struct hf_err *err);
 HF_API void hf_agent_free(struct hf_agent *agent); /* NULL is fine */
@@ -74,7 +74,7 @@ HF_API const char *hf_agent_name(const struct hf_agent *agent);
  *   session_id  made as a session of this agent if it is not there; NULL: a new session
  *   text        a message of the user; or
  *   message     JSON of a record that is a message (holdfast/turn_json.h)
- *               neither: nothing is sent; what the session has to do is finished
+ *               neither: nothing is sent; the inputs that the session has are processed
  *   source_key  names the message in its session, so that a repeat is the same input */
 struct hf_agent_run {
     size_t size;
@@ -96,7 +96,7 @@ struct hf_agent_call {
     bool taken_over; /* performed again after a worker was lost */
 };
 
-/* What went wrong in the turn, whether or not the turn went on. */
+/* A failure in the turn, whether or not the turn continued. */
 struct hf_agent_issue {
     const char *source;  /* "model", or the name of a tool */
     const char *code;    /* NULL: none is known */
@@ -105,7 +105,7 @@ struct hf_agent_issue {
     bool retryable; /* the same call may succeed later */
 };
 
-/* What became of an input. It owns all that it shows; texts are NULL where there is none. */
+/* The outcome of an input. It owns all that it shows; texts are NULL where there is none. */
 struct hf_agent_report {
     const char *session_id;
     const char *turn_id; /* NULL: there was nothing to do, or no turn has begun */
@@ -131,14 +131,14 @@ struct hf_agent_report {
  * turn has ended. 0 also for a turn that failed, and after hf_agent_stop: the report says so.
  * HF_ENOTCONFIGURED: no model; nothing was sent. HF_ECONFLICT: the session belongs to another
  * agent, or source_key was used with other content. HF_EBUSY: the agent runs or serves already.
- * HF_EINVAL, HF_ESESSIONDELETED, HF_ENOMEM, and what the store returns. */
+ * HF_EINVAL, HF_ESESSIONDELETED, HF_ENOMEM, and the errors of a store. */
 HF_API HF_MUST_USE int hf_agent_run(struct hf_agent *agent,
                                     const struct hf_agent_run *run,
                                     struct hf_agent_report **ret_report,
                                     struct hf_err *err);
 
-/* The report of a turn as the store has it: of the input or turn `name`, or of the last turn where
- * it is NULL. HF_ENOTFOUND. */
+/* The report about a turn as the store has it: about the input or turn `name`, or of the last turn
+ * where it is NULL. HF_ENOTFOUND. */
 HF_API HF_MUST_USE int hf_agent_report(struct hf_store *store, const char *session_id,
                                        const char *name,
                                        struct hf_agent_report **ret_report,
@@ -157,19 +157,19 @@ HF_API HF_MUST_USE int hf_agent_serve(struct hf_agent *const *agents, size_t cou
  * the cancel could not be recorded. false: the agent is in no run, or was stopped. */
 HF_API bool hf_agent_cancel(struct hf_agent *agent);
 
-/* The run or serve that the agent is in returns soon: what runs may end within grace_ms, and is
- * then handed back. Nothing is lost. */
+/* The run or serve that the agent is in returns soon: turns that run may end within grace_ms, and
+ * are then handed back. Nothing is lost. */
 HF_API void hf_agent_stop(struct hf_agent *agent, hf_ms grace_ms);
 
 /* Sessions that the agent's run or serve holds now. */
 HF_API size_t hf_agent_held(const struct hf_agent *agent);
 
-/* A tool's answer in one line for people: control characters become blanks, and what is over
+/* A tool's answer in one line for people: control characters become blanks, and text that is over
  * `room` bytes is cut at a whole character. */
 HF_API void hf_tool_result_line(const struct hf_tool_result *result, size_t room,
                                 char *ret_line);
 
-/* A provider that needs no network: it streams an answer to what was said last, and calls the tool
+/* A provider that needs no network: it streams an answer to the last message, and calls the tool
  * that a message names ("use TOOL {arguments}"). For trying things out, and for demonstrations.
  * word_ms: between two words; 0: none. HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_scripted_new(struct hf_loop *loop, hf_ms word_ms,

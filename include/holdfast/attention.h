@@ -1,4 +1,4 @@
-/* What needs a person: findings about units, sessions, schedules, owners and the store.
+/* Findings that need a person: about units, sessions, schedules, owners and the store.
  *
  * A finding is data: numbers and words, and the operation that deals with it. A shell prints it
  * as a line and a command, another transport as a link. All times are those of the store's
@@ -101,7 +101,7 @@ struct hf_attention {
 struct hf_attention_query {
     uint32_t size;
     size_t limit;      /* findings per kind; 0: 200, which is the most */
-    hf_ms unserved_ms; /* claimable for so long without a worker; 0: 5 minutes */
+    hf_ms unserved_ms; /* claimable for this long without a worker; 0: 5 minutes */
 };
 
 /* The words of the enums; NULL where there is none. */

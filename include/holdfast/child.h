@@ -32,7 +32,7 @@ struct hf_child_plan {
 struct hf_child;
 
 /* Is there such a command? Stores its path, at most `room` bytes. HF_EINVAL naming
- * "command" says what is wrong with it. Nothing is started. */
+ * "command" names the fault. Nothing is started. */
 HF_API HF_MUST_USE int hf_child_find(const char *name, const char *const *env,
                                      const char *cwd, size_t room, char *ret_path,
                                      struct hf_err *err);
@@ -63,7 +63,7 @@ HF_API int hf_child_pid(const struct hf_child *child); /* also its process group
 HF_API int hf_child_pidfd(const struct hf_child *child);
 HF_API int hf_child_output_fd(const struct hf_child *child, enum hf_stream stream);
 
-/* Read what it wrote: the number of bytes, 0 when there is none now. At the end, or after
+/* Read its output: the number of bytes, 0 when there is none now. At the end, or after
  * hf_child_hang_up, the descriptor is closed and becomes -1. */
 HF_API size_t hf_child_read(struct hf_child *child, enum hf_stream stream,
                             void *ret_bytes, size_t room);

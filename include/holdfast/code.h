@@ -44,7 +44,7 @@ enum hf_code_language { HF_CODE_LANGUAGES(X) };
 /* Its word; "?" for a value that is none. */
 HF_API const char *hf_code_language_name(enum hf_code_language language);
 
-/* The stream mask: what of a reply that is still arriving may be shown to people, and
+/* The stream mask: which part of a reply that is still arriving may be shown to people, and
  * when its cell is complete. It copies nothing and holds a few numbers, whatever the
  * text; all of them count bytes of the text that was fed. The numbers do not depend on
  * how the text is cut into chunks.
@@ -88,11 +88,11 @@ struct hf_mask {
 
 /* Before the first byte of each reply. */
 HF_API void hf_mask_init(struct hf_mask *mask);
-/* The next bytes. True once the cell is complete, and for ever after; what is fed then is
+/* The next bytes. True once the cell is complete, and for ever after; bytes after that are
  * ignored. */
 HF_API bool hf_mask_feed(struct hf_mask *mask, const void *bytes, size_t len);
-/* The text is at its end: what was held back is prose, or a cell on one line. May be called
- * more than once. */
+/* The text is at its end: the text that was held back is prose, or a cell on one line. May be
+ * called more than once. */
 HF_API void hf_mask_end(struct hf_mask *mask);
 
 /* The protocol. Options are a JSON object, or empty:
@@ -122,7 +122,7 @@ HF_API HF_MUST_USE int hf_code_surface(const struct hf_alloc *alloc,
                                        struct hf_surface **ret_surface,
                                        struct hf_err *err);
 
-/* What a model is shown of the variables that cells left, for hf_exec_result.variables: a
+/* The text about the variables of past cells that a model is shown, for hf_exec_result.variables: a
  * line for each, in the order of the names, with its type and the beginning of its value;
  * at most HF_MAX_CODE_VARIABLES_BYTES. `bindings` is a JSON object with its names in
  * order, or empty. The same bindings make the same text. hf_cell_result has it already.
@@ -131,7 +131,7 @@ HF_API HF_MUST_USE int hf_code_variables(const struct hf_alloc *alloc,
                                          struct hf_span bindings,
                                          struct hf_bytes *ret_text, struct hf_err *err);
 
-/* What past cells of the turn's history did, in full, whatever the model was shown of it:
+/* The results of past cells in the turn's history, in full, even where the model saw a part:
  * the answer to the call "history" that a cell may make. `args` is the call's JSON:
  * {"step": n, "output": m} returns that text as a JSON string, with "from" and "bytes" a
  * part of it; {"step": n} returns an object with "code", "output", "error" and "final".

@@ -50,8 +50,8 @@ HF_API void hf_config_free(struct hf_config *config); /* NULL is fine; zeroes th
 HF_API const char *hf_config_name(const struct hf_config *config,
                                   enum hf_config_table table, size_t i);
 
-/* What hf_http_new and hf_endpoint_new take for [provider.NAME]. All of it is borrowed from the
- * configuration, which must outlive the provider. The key is read now, once. HF_ENOTFOUND:
+/* The arguments of hf_http_new and hf_endpoint_new for [provider.NAME]. All of it is borrowed from
+ * the configuration, which must outlive the provider. The key is read now, once. HF_ENOTFOUND:
  * there is no such provider, or its key is missing; HF_EINVAL, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_config_endpoint(struct hf_config *config, const char *name,
                                           struct hf_http_config *ret_http,
@@ -69,7 +69,7 @@ struct hf_config_shown {
 HF_API bool hf_config_show(const struct hf_config *config, size_t i,
                            struct hf_config_shown *ret_shown);
 
-/* What hf_model_new takes for [model.NAME], and the name of its provider. The caller sets
+/* The arguments of hf_model_new for [model.NAME], and the name of its provider. The caller sets
  * `provider` in it. Borrowed as above. HF_ENOTFOUND. */
 HF_API HF_MUST_USE int hf_config_model(const struct hf_config *config, const char *name,
                                        struct hf_model_config *ret_model,
@@ -95,7 +95,7 @@ HF_API HF_MUST_USE int hf_config_agent(const struct hf_config *config, const cha
 /* [tool.NAME] of a command; borrowed as above. HF_ENOTFOUND. */
 HF_API HF_MUST_USE int hf_config_tool(const struct hf_config *config, const char *name,
                                       struct hf_shell_tool *ret_tool, struct hf_err *err);
-/* What [tool.NAME] says of approvals, also of a built-in tool; zero where there is no such table.
+/* The approval rules of [tool.NAME], also for a built-in tool; zero where there is no such table.
  * Borrowed as above. */
 HF_API struct hf_approval hf_config_approval(const struct hf_config *config,
                                              const char *tool);

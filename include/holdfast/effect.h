@@ -1,4 +1,4 @@
-/* The effect journal: what a worker was about to do, and what came of it.
+/* The effect journal: the effects that a worker is about to perform, and their outcomes.
  *
  * An entry is written before its effect is performed (started) and settled afterwards (done,
  * failed, unknown). A worker that finds an entry decides from it whether the effect has a
@@ -29,7 +29,7 @@ extern "C" {
     X(FAILED, failed)                                                                    \
     X(UNKNOWN, unknown)
 
-/* What may be done about an effect that was started and has no result.
+/* Recovery classes: what a worker may do with an effect that was started and has no result.
  *   none   not declared; no effect may have it
  *   safe   performing it again does no harm
  *   keyed  performing it again under the same key does it once
@@ -42,7 +42,7 @@ extern "C" {
     X(PROBE, probe)                                                                      \
     X(ASK, ask)
 
-/* What an entry means for a worker that wants to perform its effect.
+/* The meaning of an entry for a worker that wants to perform its effect.
  *   absent     there is none: record the intent, then perform it
  *   replay     it is settled: take the recorded result
  *   busy       its holder is alive: wait
@@ -90,8 +90,8 @@ HF_API bool hf_entry_status_read(const char *word, enum hf_entry_status *ret_sta
 HF_API bool hf_recovery_read(const char *word, enum hf_recovery *ret_recovery);
 
 /* One entry of the journal, as it is stored.
- *   envelope   canonical JSON of what is performed; its bytes are its identity
- *   outcome    JSON of the result; of an entry that is unknown, what is known
+ *   envelope   canonical JSON of the action; its bytes are its identity
+ *   outcome    JSON of the result; of an unknown entry, the facts that are known
  *   fence      of a turn's entry: the session's fence under which it was started
  *   expires_at of another scope's entry: end of its lease
  *   due_at     of a failed entry that will be retried: when. 0: none */
@@ -138,7 +138,7 @@ struct hf_effect_blob {
     struct hf_span bytes;
 };
 
-/* What the entry means; entry NULL: there is none. It depends on its arguments only. */
+/* The meaning of the entry; entry NULL: there is none. It depends on its arguments only. */
 HF_API enum hf_decision hf_effect_decide(const struct hf_effect_entry *entry,
                                          const struct hf_effect_ask *ask);
 

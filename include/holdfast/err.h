@@ -38,7 +38,7 @@ enum hf_class {
     X(POLICY, -8, "policy_unmet", "the row's policy asks for more", TERMINAL,            \
       "add what the message names, then retry", 4, 409)                                  \
     X(LEASELOST, -9, "lease_lost", "the lease is no longer yours", TERMINAL,             \
-      "stop this work; claim again to go on", 5, 409)                                    \
+      "stop this work; claim again to continue", 5, 409)                                 \
     X(HELD, -10, "lease_held", "another holder has the lease", RETRYABLE,                \
       "wait for the holder, then retry", 6, 409)                                         \
     X(BUSY, -11, "busy", "the store is busy", RETRYABLE, "retry later", 6, 503)          \
@@ -102,7 +102,7 @@ enum hf_class {
     X(SESSIONDELETED, -73, "session_deleted", "the session was deleted", TERMINAL,       \
       "use another session id: this one is never used again", 3, 410)                    \
     X(SUPERSEDED, -74, "claim_superseded", "the turn or its inputs are another claim's", \
-      TERMINAL, "drop this turn; claim the session again to go on", 5, 409)              \
+      TERMINAL, "drop this turn; claim the session again to continue", 5, 409)           \
     X(CANCELASKED, -75, "cancel_requested", "a cancel of the turn was asked for before", \
       TERMINAL, "cancel the turn, then commit it as cancelled", 4, 409)                  \
     X(EFFECT, -80, "effect_mismatch", "the key was recorded for another effect",         \
@@ -130,7 +130,7 @@ struct hf_err {
     char message[240];
 };
 
-/* What the table says of a code; unknown codes are answered as HF_EINTERNAL. HF_OK is
+/* The columns of the table for a code; unknown codes are answered as HF_EINTERNAL. HF_OK is
  * "ok" with exit code 0 and HTTP status 200. */
 HF_API const char *hf_err_wire(int code);
 HF_API const char *hf_err_text(int code);

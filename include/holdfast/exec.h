@@ -28,10 +28,10 @@ extern "C" {
 struct hf_engine;
 struct hf_cell;
 
-/* What a cell asks of its host.
+/* The operations that a cell asks its host to perform.
  *   call, call_batch  tools; answered with hf_cell_results, one by one or together
  *   print             text for the model to see; takes no answer
- *   start_process     args: what to start; the answer is what the cell shall know of it
+ *   start_process     args: what to start; the answer is the JSON that the cell shall see
  *   sleep             args: milliseconds; the answer is null, when they are over
  *   wait_signal       name, args: null or how long at most in ms; the answer is the signal's
  *                     value, or null when the time is over
@@ -89,11 +89,11 @@ HF_API const char *hf_op_name(enum hf_op_kind kind);
 /* As hf_op_name. */
 HF_API const char *hf_cell_end_name(enum hf_cell_end end);
 
-/* What one cell may use; 0 means the default (docs/cells.md), HF_UNBOUNDED is not offered.
+/* The limits of one cell; 0 means the default (docs/cells.md), HF_UNBOUNDED is not offered.
  *   steps         instructions, and what library functions do, counted alike
  *   active_ms     time spent running, by the host's clock, waiting not counted; a net under
  *                 `steps`, since it is not the same on every machine
- *   memory_bytes  what its values take
+ *   memory_bytes  the memory of its values
  *   ops           operations, print and each call of a batch too
  *   output_bytes  of all that it prints                                                 */
 struct hf_cell_limits {
@@ -130,11 +130,11 @@ struct hf_op {
     size_t call_count;
 };
 
-/* A digest over kind, name and args: what must be the same when the cell is run again.
+/* A digest over kind, name and args, which must be the same when the cell is run again.
  * For hosts that store a digest with an operation. HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_op_envelope(const struct hf_op *op, uint8_t ret_digest[32]);
 
-/* An operation that was performed before, or begun: what the host recorded of it.
+/* An operation that was performed or begun earlier, as the host recorded it.
  *   results   of calls and reads, any number of those of the operation
  *   value     of the others; answered says whether there is one                          */
 struct hf_op_record {
@@ -192,14 +192,14 @@ HF_API void hf_cell_free(struct hf_cell *cell);
 
 /* Runs on until the host is needed: the operation that is out, NULL when the cell has
  * ended. Polled again before the answer, it returns the same operation. HF_ENOMEM: the
- * machine's memory, not the cell's limit, ran out; the cell cannot go on, and is to be
+ * machine's memory, not the cell's limit, ran out; the cell cannot continue, and is to be
  * started again from its journal. */
 HF_API HF_MUST_USE int hf_cell_poll(struct hf_cell *cell, const struct hf_op **ret_op,
                                     struct hf_err *err);
 
 /* As hf_cell_poll, but it returns after about `steps` steps (hf_cell_limits) if the host is
  * not needed before: *ret_op is then NULL and hf_cell_end is running, and the host polls
- * again when it likes. What a cell does and what it costs is the same however it is sliced. A
+ * again when it likes. The results and costs of a cell do not depend on the slices. A
  * library function that is at work is not interrupted. HF_EINVAL for steps under 1. */
 HF_API HF_MUST_USE int hf_cell_poll_steps(struct hf_cell *cell, int64_t steps,
                                           const struct hf_op **ret_op,
@@ -225,7 +225,7 @@ HF_API HF_MUST_USE int hf_cell_value(struct hf_cell *cell, uint64_t ordinal,
 /* How it ended, and in which line of its text (0: not known). */
 HF_API enum hf_cell_end hf_cell_end(const struct hf_cell *cell, int64_t *ret_line);
 
-/* What to answer to EXEC_CODE; NULL until the cell has ended. It borrows from the cell.
+/* The answer to EXEC_CODE; NULL until the cell has ended. It borrows from the cell.
  *   error    how it ended, for the model, unless it ended well
  *   calls    each call that was answered, with its operation's id; a cell that called fail
  *            has as its last one `fail`, with control FAIL and the value
@@ -236,11 +236,11 @@ HF_API const struct hf_exec_result *hf_cell_result(const struct hf_cell *cell);
 /* All bindings after the cell, in canonical form; those before it while it runs. */
 HF_API struct hf_span hf_cell_bindings(const struct hf_cell *cell);
 
-/* What the model should know though the cell ended well: the n-th note, NULL past the last.
+/* A note for the model on a cell that ended well: the n-th note, NULL past the last.
  * (A function that was not kept, for example.) They are observations of the result too. */
 HF_API const char *hf_cell_note(const struct hf_cell *cell, size_t n);
 
-/* What it has used so far. memory_bytes is the most at any time; held_bytes is what the
+/* The resources that it used so far. memory_bytes is the most at any time; held_bytes is what the
  * handle holds now, its own parts included. */
 struct hf_cell_cost {
     int64_t steps;

@@ -1,9 +1,9 @@
 /* The change feed: every event of every unit, once, in one order, from any point on.
  *
  * A reader asks for what comes after its cursor, keeps the cursor that is returned, and
- * goes on from there, in another process or after a restart. Nothing is skipped, whatever
+ * continues from there, in another process or after a restart. Nothing is skipped, whatever
  * writers do at the same time: an event is given only when no earlier one can appear any
- * more. What a reader cannot have is said, never passed over: events that were pruned
+ * more. A reader is never left without notice of a gap: events that were pruned
  * before it came (HF_FEED_GAP), and a history that was begun anew (HF_FEED_HISTORY).
  */
 #ifndef HOLDFAST_FEED_H
@@ -31,7 +31,7 @@ struct hf_feed_item {
     const char *tenant;
     const char *queue;
     const char *kind;
-    const char *cursor; /* to go on after this event */
+    const char *cursor; /* from the events after this one */
 };
 
 /* Events after the cursor were pruned before they were read: the next ones follow a hole. */
@@ -48,7 +48,7 @@ HF_API size_t hf_feed_count(const struct hf_feed *feed);
 HF_API const struct hf_feed_item *hf_feed_at(const struct hf_feed *feed, size_t i);
 HF_API unsigned hf_feed_notices(const struct hf_feed *feed);    /* before its events */
 HF_API int64_t hf_feed_incarnation(const struct hf_feed *feed); /* of the store */
-/* The cursor to go on from, also after a page without events. Never NULL. */
+/* The cursor to continue from, also after a page without events. Never NULL. */
 HF_API const char *hf_feed_next(const struct hf_feed *feed);
 /* True when the page ended before the feed did: ask again at once. */
 HF_API bool hf_feed_more(const struct hf_feed *feed);

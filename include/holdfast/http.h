@@ -62,7 +62,7 @@ HF_API HF_MUST_USE int hf_script_new(struct hf_loop *loop, struct hf_span script
                                      struct hf_transport **ret_transport,
                                      struct hf_err *err);
 
-/* Records what another transport does into a file, as a script. Requests are not in it; of
+/* Records the exchanges of another transport into a file, as a script. Requests are not in it; of
  * headers only the names in the list of docs/models.md keep their value; every secret that a
  * request carried is replaced by [secret:name] wherever it occurs. The inner transport
  * belongs to the recorder from now on, also when this fails. The file is new or overwritten.

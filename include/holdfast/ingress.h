@@ -3,7 +3,7 @@
  *
  * A source must not stop because its ledger does. So a request is given to the ledger with
  * a bounded wait; when that fails or takes too long it goes into a spool, a bounded file of
- * JSON lines that is synced; and the source goes on. hf_spool_reconcile brings a spool, or
+ * JSON lines that is synced; and the source continues. hf_spool_reconcile brings a spool, or
  * an export that the source wrote itself, into the ledger later. Creating is idempotent (the
  * same source triple is the same unit), so a request that reached both is still one unit.
  *
@@ -34,7 +34,7 @@ extern "C" {
  * this reference (who answers, and where: the adapter's own words), the request's payload
  * resumes it, and no unit is made. Where none or several wait, it becomes a unit as any
  * other. A channel whose messages are never answers leaves reply_ref NULL. *ret_resumed
- * says which it was; the answer's item is the unit that goes on, or the new one.
+ * says which it was; the answer's item is the unit that continues, or the new one.
  *
  * A message that comes again is found again, whichever it was, as long as its unit or, for
  * 30 days, its receipt is kept. (Should two adapters deliver one message at the same moment,
@@ -52,10 +52,9 @@ struct hf_ingress_options {
     uint32_t size;
     const char *url;                      /* of the ledger, as for hf_store_open */
     const struct hf_store_options *store; /* NULL: the defaults */
-    const char *spool;                    /* path, or NULL: what the ledger does not take
-                                             is the caller's to keep */
-    int64_t spool_bytes;                  /* 0: the limit spool_bytes */
-    hf_ms budget_ms;                      /* longest wait of one call; 0: 50 */
+    const char *spool; /* path, or NULL: the caller keeps what the ledger does not take */
+    int64_t spool_bytes; /* 0: the limit spool_bytes */
+    hf_ms budget_ms;     /* longest wait of one call; 0: 50 */
 };
 
 /* Opens nothing and waits for nothing: the ledger is opened by the first request, on a
@@ -85,8 +84,8 @@ struct hf_ingress_result {
  *   HF_EINVAL, HF_ETOOBIG, HF_ECONFLICT, HF_EPOLICY …
  *                  the request itself is refused, as hf_work_create would; nothing is kept
  *   HF_EFULL, HF_EREADONLY, HF_ESTOREIO, HF_EBUSY
- *                  neither the ledger nor the spool took it; the message says why of both
- *   HF_EUNCERTAIN  neither has answered yet, and both go on trying; or the spool failed, and
+ *                  neither the ledger nor the spool took it; the message has both reasons
+ *   HF_EUNCERTAIN  neither has answered yet, and both keep trying; or the spool failed, and
  *                  the ledger may still have it. Hand it over again: it stays one unit.
  * Threads: any, at the same time. */
 HF_API HF_MUST_USE int hf_ingress_put(struct hf_ingress *ingress,
@@ -131,14 +130,14 @@ struct hf_spool_report {
     int64_t malformed;   /* not a request: named by line and field */
     int64_t refused;     /* by the ledger, for another reason */
     bool spool;          /* false: an export, which is never written to */
-    bool trimmed;        /* what is durable was taken out of it; not by a link's name */
+    bool trimmed;        /* durable lines were taken out of it; not by a link's name */
     int64_t left;        /* lines that stay in the spool */
 };
 
 /* Bring a spool or an export into the ledger. Lines that name no actor or tenant get the
- * caller's. When all lines were tried, what is durable is taken out of a spool, and what
+ * caller's. When all lines were tried, durable lines are taken out of a spool, and a line that
  * made a problem, or was appended meanwhile, stays. On a failure of the ledger the file
- * stays whole: doing it again finds what was done. HF_ENOTFOUND, HF_EINVAL: the file. */
+ * stays whole: a second run finds the work of the first. HF_ENOTFOUND, HF_EINVAL: the file. */
 HF_API HF_MUST_USE int hf_spool_reconcile(struct hf_store *store,
                                           const struct hf_caller *who, const char *path,
                                           hf_spool_found *found, void *user,

@@ -1,8 +1,8 @@
 /* Jobs: units of work that code runs by the name of their kind, and the pool that runs them.
  *
- * A job is a rerunnable unit of the ledger (work.h): what is said there of leases, retries
- * and events holds here. A pool claims jobs of one queue in batches, runs them on a bounded
- * number of threads, renews their leases meanwhile, and settles what has ended in batches.
+ * A job is a rerunnable unit of the ledger (work.h): the rules there for leases, retries
+ * and events hold here. A pool claims jobs of one queue in batches, runs them on a bounded
+ * number of threads, renews their leases meanwhile, and settles jobs that have ended in batches.
  *
  * A job runs at least once. Its outcome is recorded at most once, and only by the holder
  * of the lease. So the effects of a job outside the store must bear being repeated.
@@ -71,12 +71,12 @@ enum hf_job_stop {
     HF_JOB_DRAINED    /* the pool's time to drain is up: stop, and it is handed back */
 };
 
-/* What a job's function returns; or a negative HF_E* code: it failed, and the code's word is
- * the error class by which the retry policy decides (HF_EINVAL and HF_ETOOBIG: "validation";
- * HF_EPOLICY: "policy_denied"; these two are not tried again by default). */
+/* The values that a job's function returns; or a negative HF_E* code: it failed, and the code's
+ * word is the error class by which the retry policy decides (HF_EINVAL and HF_ETOOBIG:
+ * "validation"; HF_EPOLICY: "policy_denied"; these two are not tried again by default). */
 enum hf_job_verdict {
     HF_JOB_DONE = 0,
-    HF_JOB_LATER = 1,    /* goes on without this thread; hf_pool_complete ends it */
+    HF_JOB_LATER = 1,    /* continues without this thread; hf_pool_complete ends it */
     HF_JOB_FAILED = 2,   /* as said with hf_job_fail; the retry policy decides */
     HF_JOB_STOPPED = 3,  /* because of hf_job_stop: cancelled where that was asked,
                             otherwise handed back: no attempt */
@@ -126,7 +126,7 @@ struct hf_job_kind {
         *policy; /* stored by hf_pool_add as that of the kind; NULL: left */
 };
 
-/* What the pool tells; a notification, never the truth, which is the ledger's. */
+/* Notifications of the pool. The truth is in the ledger. */
 enum hf_pool_event_type {
     HF_POOL_CLAIMED,
     HF_POOL_STARTED,
@@ -216,8 +216,8 @@ HF_API HF_MUST_USE int hf_pool_complete(struct hf_pool *pool, const char *work_i
                                         const char *token, const struct hf_job_end *end,
                                         struct hf_err *err);
 
-/* Stop claiming, hand back what has not been started, and let what runs end, renewing its
- * leases. After deadline_ms jobs that still run are told to stop (HF_JOB_DRAINED), and
+/* Stop claiming, hand back jobs that have not been started, and let running ones end, renewing
+ * their leases. After deadline_ms jobs that still run are asked to stop (HF_JOB_DRAINED), and
  * have grace_ms more. Returns how many did not end: they keep their leases, which others
  * take over when they lapse or this process has ended. The pool does not start again.
  * HF_EINVAL for a time that is negative or over the limit `duration_max_ms`. */
@@ -228,7 +228,7 @@ HF_API HF_MUST_USE int hf_pool_drain(struct hf_pool *pool, hf_ms deadline_ms,
 /* Reads the counters since hf_pool_new, and how many jobs the pool holds now. */
 HF_API void hf_pool_stats(struct hf_pool *pool, struct hf_pool_stats *ret_stats);
 
-/* Drains with no time given, waits for the functions that still run (they are told to stop),
+/* Drains with no time given, waits for the functions that still run (they are asked to stop),
  * and frees the pool. Jobs that were to complete later keep their leases until these lapse.
  * NULL is fine. */
 HF_API void hf_pool_free(struct hf_pool *pool);

@@ -7,7 +7,7 @@
  * lease has lapsed, and says what the declared class allows. Where only a person can say what
  * became of the effect, an operator resolves it.
  *
- * Threads: any, on one handle. What an answer shows lives until the answer is freed.
+ * Threads: any, on one handle. The texts of an answer live until the answer is freed.
  */
 #ifndef HOLDFAST_JOURNAL_H
 #define HOLDFAST_JOURNAL_H
@@ -27,8 +27,8 @@ struct hf_journal_key {
     const char *key;
 };
 
-/* What is about to be performed.
- *   envelope   JSON of what is performed; its canonical form is the effect's identity
+/* The effect that is about to be performed.
+ *   envelope   JSON of the action; its canonical form is the effect's identity
  *   recovery   required
  *   can_probe  the caller has a function that tells whether a `probe` effect happened
  *   owner      for readers; required
@@ -46,7 +46,7 @@ struct hf_journal_begin {
     hf_ms ttl_ms;
 };
 
-/* What to do now.
+/* The decision of a begin: what to do now.
  *   ABSENT     it was begun: perform it, then settle it with `token`
  *   TAKE_OVER  it is held now, with `token`: `act` says to perform it again, to ask the probe, or
  *              to settle it as unknown
@@ -92,11 +92,11 @@ HF_API HF_MUST_USE int hf_journal_retire(struct hf_store *store, enum hf_scope s
                                          const char *scope_id, int64_t *ret_count,
                                          struct hf_err *err);
 
-/* An effect of which it is not known whether it happened, or of which an operator has said it.
- *   status      started: its holder's lease lapsed; unknown; of a resolved one what was said
+/* An effect whose outcome is not known, or was reported by an operator.
+ *   status      started: its holder's lease lapsed; unknown; of a resolved one the new status
  *   envelope    as begun, and outcome: as settled. NULL where it is longer than 2,048 characters;
  *               the view runtime_scope_effect has it
- *   known       of a resolved one: its outcome before; NULL: it was not settled
+ *   known       of a resolved one: its earlier outcome; NULL: it was not settled
  *   settled_at  0: not settled; resolved_at 0: not resolved, and actor_kind and actor are NULL */
 struct hf_journal_effect {
     const char *scope;
@@ -139,9 +139,9 @@ HF_API HF_MUST_USE int hf_journal_unknown(struct hf_store *store,
                                           struct hf_journal_effects **ret_effects,
                                           struct hf_err *err);
 
-/* What an operator says of an effect.
+/* The decision of an operator about an effect.
  *   status   done, failed, or unknown: it stays unknown, and needs no person any more
- *   outcome  JSON, which later begins of the effect are told. NULL: {"reason":REASON}
+ *   outcome  JSON, which later begins of the effect return. NULL: {"reason":REASON}
  *   reason   instead of an outcome. One of the two is required */
 struct hf_journal_resolve {
     uint32_t size;
@@ -151,9 +151,9 @@ struct hf_journal_resolve {
     const char *reason;
 };
 
-/* Records what an operator says of an effect that was settled as unknown, or whose lease lapsed
- * without an outcome; the caller's actor is recorded with it. *ret_effects has the effect. A repeat
- * with the same status and outcome is 0. HF_ENOTFOUND; HF_EHELD: its holder performs it;
+/* Records the decision of an operator about an effect that was settled as unknown, or whose lease
+ * lapsed without an outcome; the caller's actor is recorded with it. *ret_effects has the effect. A
+ * repeat with the same status and outcome is 0. HF_ENOTFOUND; HF_EHELD: its holder performs it;
  * HF_ECONFLICT: it was settled or resolved otherwise; HF_EINVAL and HF_ETOOBIG name the field. */
 HF_API HF_MUST_USE int hf_journal_resolve(struct hf_store *store,
                                           const struct hf_caller *who,

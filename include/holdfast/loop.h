@@ -9,7 +9,7 @@
  * own, a step that has nothing to wait for except a timer calls that clock's wait_ms, which
  * a simulator answers by moving its time on.
  *
- * Store calls block and stay on the store's threads; a host hears of their end by
+ * Store calls block and stay on the store's threads; a host learns that they ended by
  * hf_loop_post.
  */
 #ifndef HOLDFAST_LOOP_H

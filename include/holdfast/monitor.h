@@ -1,4 +1,4 @@
-/* What a monitor does: one pass keeps a ledger true, and `holdfast monitor` repeats it.
+/* The work of a monitor: one pass brings a ledger up to date, and `holdfast monitor` repeats it.
  *
  * A pass holds no state and owns no signal, thread or clock. The caller decides when the next one
  * begins: after `renew_in_ms`, when hf_work_await returns, or after an interval. Any number of
@@ -23,8 +23,8 @@ extern "C" {
 /* ---- sweeps -------------------------------------------------------------------------- */
 
 /* Sweeps (hf_work_sweep) until nothing is left to do, and adds the reports up. `more` is set when
- * it stopped after 1,000 full sweeps. The errors are those of hf_work_sweep; what was swept before
- * one remains. */
+ * it stopped after 1,000 full sweeps. The errors are those of hf_work_sweep; rows that an
+ * earlier sweep changed stay changed. */
 HF_API HF_MUST_USE int hf_sweep_all(struct hf_store *store, const struct hf_caller *who,
                                     struct hf_sweep_report *ret_report,
                                     struct hf_err *err);
@@ -41,7 +41,7 @@ struct hf_pointer_plan {
     const char *incarnation; /* NULL: all incarnations of the owner are the present one */
 };
 
-/* What was done to the file. */
+/* The changes to the file. */
 /* clang-format off */
 #define HF_POINTER_ACTIONS(X)                                                            \
     X(NOTHING, "nothing")     /* there is no file, and no unit to name */                \
@@ -87,8 +87,8 @@ HF_API HF_MUST_USE int hf_pointer_reconcile(struct hf_store *store,
 #define HF_MONITOR_FRESH_MS 120000
 #define HF_MONITOR_KILL_MS 2000 /* from TERM to KILL of a process that was left behind */
 
-/* What a monitor that keeps running knows of its own store calls. All zero at the start; it
- * belongs to one monitor, which keeps it between its passes. */
+/* The state that a monitor keeps about its own store calls from pass to pass. All zero at the
+ * start; it belongs to one monitor, which keeps it between its passes. */
 struct hf_monitor_witness {
     hf_ms
         since; /* monotonic: when the calls that fail began to; 0: the last one worked */
@@ -116,7 +116,7 @@ struct hf_monitor_report {
     int64_t spared;    /* leases that were extended by one term because of it */
     bool has_pointer;
     struct hf_pointer_report pointer;
-    int64_t ending; /* process trees of orphans that were told to end and still run */
+    int64_t ending; /* process trees of orphans that got a signal and still run */
 };
 
 /* Makes one pass:
@@ -128,10 +128,10 @@ struct hf_monitor_report {
  *   4. reconciles the pointer.
  * With a witness it also times its store calls. After a stall that may have kept holders from
  * renewing, it extends their leases by one term before it acts on any.
- * When one step fails, the later ones are left out, and what was done remains.
+ * When one step fails, the later ones are left out, and the effects of the earlier ones remain.
  *   HF_EINVAL  `size`, or a plan with a pointer for which no owner is known
  * and the errors of hf_work_renew_all, hf_reaper_pass, hf_work_sweep, hf_schedule_pass and
- * hf_pointer_reconcile. A monitor goes on after an error whose class is not HF_CLASS_TERMINAL. */
+ * hf_pointer_reconcile. A monitor continues after an error whose class is not HF_CLASS_TERMINAL. */
 HF_API HF_MUST_USE int hf_monitor_pass(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_monitor_plan *plan,

@@ -1,4 +1,4 @@
-/* Counts by what an operator thinks in: queues, holders, ages. Each call is one read on one
+/* Counts for operators: by queue, holder and age. Each call is one read on one
  * snapshot. Rows that have ended are never counted.
  *
  * Rows are passed to a callback one by one; their texts are borrowed until it returns. `who` names
@@ -66,7 +66,7 @@ struct hf_age_table {
     int64_t leases[HF_LEASE_PARTS];         /* of units that run */
 };
 
-/* Open units by status and age, and leases by what is left of their term. HF_EINVAL, and the
+/* Open units by status and age, and leases by the rest of their term. HF_EINVAL, and the
  * errors of a store. */
 HF_API HF_MUST_USE int hf_work_ages(struct hf_store *store, const struct hf_caller *who,
                                     struct hf_age_table *ret_ages, struct hf_err *err);
@@ -92,7 +92,7 @@ struct hf_occurrence_filter {
     const char *after; /* the cursor of the last one that was seen */
 };
 
-/* What has happened, the newest first, each with the units that it started. `cursor` of the last
+/* Occurrences, the newest first, each with the units that it started. `cursor` of the last
  * one continues the list. HF_EINVAL naming "after". */
 HF_API HF_MUST_USE int hf_occurrence_list(struct hf_store *store,
                                           const struct hf_caller *who,

@@ -25,7 +25,7 @@ struct hf_process_spec {
                                   or externally_owned, the kind is "process" if not given */
     const char *identity_kind; /* what sort of process: "shell", "subagent"; needed */
     const char *identity_label;
-    const char *definition;   /* JSON: what it was made from */
+    const char *definition;   /* JSON: the definition that it was made from */
     const char *labels;       /* JSON object of texts */
     const char *originator;   /* a session's id, "host" or "host:SCOPE"; NULL: "host" */
     const char *wake_session; /* gets a unit "wake" in its queue, session:ID, when the
@@ -130,7 +130,7 @@ enum hf_tell {
     HF_TELL_UNOBSERVE, /* name: a session that may not any more                       */
     HF_TELL_RETARGET,  /* [name]: the session that is woken; NULL: none. Queued wakes
                              are cancelled as "retargeted"              */
-    HF_TELL_EXTERNAL_REF, /* name: what it is called elsewhere; written once             */
+    HF_TELL_EXTERNAL_REF, /* name: its name in another system; written once              */
     HF_TELL_COUNT
 };
 
@@ -140,7 +140,7 @@ struct hf_process_tell {
     const char *id;
     const char *name;
     const char *payload; /* JSON */
-    const char *key;     /* the same key again with the same content is told once */
+    const char *key;     /* the same key with the same content is stored once */
     bool wake;           /* of an append: wakes its session, in the same transaction */
 };
 
@@ -163,7 +163,7 @@ HF_API HF_MUST_USE int hf_process_await(struct hf_store *store,
                                         struct hf_err *err);
 
 /* A unit that could not be ended, and why: HF_EHELD where another owner holds it or its
- * lane, HF_ETRANSITION where it has ended meanwhile, or what the store said. */
+ * lane, HF_ETRANSITION where it has ended meanwhile, or an error of the store. */
 typedef void hf_each_deferred(void *user, const char *work_id, const struct hf_err *why);
 
 struct hf_drain {
@@ -194,7 +194,7 @@ struct hf_prune_report {
     int64_t chunks; /* of output */
 };
 /* Delete the processes that ended before now - older_than_ms, with all that is theirs, in
- * chunks. What is left of each, for 30 days, is its id, how it ended and when it went.
+ * chunks. A row with its id, its outcome and the time of its deletion remains for 30 days.
  * HF_EINVAL, and the errors of a store. */
 HF_API HF_MUST_USE int hf_process_prune(struct hf_store *store,
                                         const struct hf_caller *who, hf_ms older_than_ms,
@@ -203,7 +203,7 @@ HF_API HF_MUST_USE int hf_process_prune(struct hf_store *store,
 
 /* ---- output ------------------------------------------------------------------------ */
 
-/* What a command wrote is kept by attempt, in chunks of HF_OUTPUT_CHUNK bytes: chunk k
+/* The output of a command is kept by attempt, in chunks of HF_OUTPUT_CHUNK bytes: chunk k
  * begins at byte k * HF_OUTPUT_CHUNK. The beginning and the end are kept (limits
  * output_head_bytes and output_tail_bytes), the middle is counted. */
 #define HF_OUTPUT_CHUNK 16384
@@ -216,11 +216,11 @@ HF_API const char *hf_stream_word(enum hf_stream stream);
 struct hf_output_chunk {
     enum hf_stream stream;
     int64_t chunk;
-    struct hf_span data; /* the whole chunk so far; replaces what was there */
+    struct hf_span data; /* the whole chunk so far; replaces the old one */
 };
 
 /* Facts about one attempt of a unit, in one transaction: chunks of output, chunks to forget,
- * and an event. They need no lease, since they say nothing of the outcome; but the attempt
+ * and an event. They need no lease, since they say nothing about the outcome; but the attempt
  * must have been made (HF_ENOTFOUND). */
 struct hf_output_add {
     uint32_t size;
@@ -253,7 +253,7 @@ struct hf_output_view {
     struct hf_span head; /* all of it when nothing was lost */
     struct hf_span tail; /* empty when nothing was lost */
 };
-/* What is kept of a stream; the spans live as long as the output. */
+/* The kept parts of a stream; the spans live as long as the output. */
 HF_API struct hf_output_view hf_output_view(const struct hf_output *output,
                                             enum hf_stream stream);
 

@@ -1,4 +1,4 @@
-/* Providers: who answers a model call, and what is heard of it while it runs.
+/* Providers: they answer model calls, and report events while a call runs.
  *
  * A provider makes one attempt per call. Retries belong to the turn machine: it yields an
  * LLM_CALL, the host starts a call, and the end of the call is the response or the error
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* What a model can be asked for in the options of a request (struct hf_request, a JSON
+/* The features that the options of a request can ask a model for (struct hf_request, a JSON
  * object). An option that the endpoint does not have is left out of the request.
  *   max_output_tokens  integer above 0
  *   temperature        number, 0 or above
@@ -28,7 +28,7 @@ extern "C" {
  *   tool_choice        "required", or {"name": …}: that tool
  *   parallel_tools     true or false
  *   stream             true (the default) or false
- *   images             true (the default) or false: the model takes none, and is told in their
+ *   images             true (the default) or false: the model takes none, and reads in their
  *                      place that there is one                                          */
 #define HF_MODEL_OPTIONS(X)                                                              \
     X(MAX_OUTPUT_TOKENS, max_output_tokens)                                              \
@@ -48,7 +48,7 @@ enum hf_model_option { HF_MODEL_OPTIONS(X) HF_OPTION_COUNT };
 /* Its word; "?" for a value that is none. */
 HF_API const char *hf_model_option_name(enum hf_model_option option);
 
-/* What a server said about a reply, as far as it is known. */
+/* Facts of a server about a reply, as far as they are known. */
 struct hf_model_evidence {
     int status;              /* of HTTP; 0: none */
     const char *request_id;  /* of the server's log */
@@ -62,7 +62,7 @@ struct hf_model_evidence {
 };
 
 #define HF_MODEL_EVENTS(X)                                                               \
-    X(RESET, reset)         /* forget what was streamed: another attempt begins */       \
+    X(RESET, reset)         /* forget the streamed text: another attempt begins */       \
     X(TEXT, text)           /* more text */                                              \
     X(REASONING, reasoning) /* more reasoning */                                         \
     X(PART, part)           /* a part is complete */                                     \
@@ -76,7 +76,7 @@ enum hf_model_event_kind { HF_MODEL_EVENTS(X) };
 /* Its word; "?" for a value that is none. */
 HF_API const char *hf_model_event_name(enum hf_model_event_kind kind);
 
-/* One thing that is heard of a call. What it points to lives until the callback returns.
+/* One event of a call. Its pointers live until the callback returns.
  * Texts are whole UTF-8 characters and need not end in a NUL. */
 struct hf_model_event {
     enum hf_model_event_kind kind;
@@ -119,7 +119,7 @@ struct hf_provider;
 /* The functions of a provider.
  *   name    for people; lives as long as the provider
  *   start   begins a call; its number is never 0 and never used again. The sink is not
- *           called before start returns. HF_EINVAL names what the codec cannot express,
+ *           called before start returns. HF_EINVAL names the member that the codec cannot express,
  *           HF_ENOTFOUND a secret that is missing, HF_EFINISHED a closed provider,
  *           HF_ENOMEM
  *   cancel  ends the call now; its sink is not called afterwards. HF_ENOTFOUND when the

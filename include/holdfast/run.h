@@ -4,9 +4,9 @@
  * lease is renewed while the command lives, its output is shown and captured, timeouts
  * and requests to cancel reach it, and its end is recorded. The run never makes an
  * outcome up: an outcome that the command recorded itself is kept, and a run that lost
- * its lease only ends what it started.
+ * its lease only ends the processes that it started.
  *
- * A run has no thread: its owner polls its descriptors and steps it, so many may share a
+ * A run has no thread: its owner polls its descriptors and steps it, so that many may share a
  * loop. Threads: a run is one thread's at a time.
  */
 #ifndef HOLDFAST_RUN_H
@@ -24,7 +24,7 @@ extern "C" {
 #define HF_RUN_KIND "run"
 #define HF_RUN_TTL_MS 30000 /* of leases, where no policy says */
 
-/* What a unit's payload says of its command: an object with the members argv, cwd, env,
+/* The command of a unit, in its payload: an object with the members argv, cwd, env,
  * secrets, timeout_ms, kill_after_ms, require_close_out, evidence and input. It decides what is
  * executed on the machines of the workers, so it must never be taken from a network. */
 struct hf_command {
@@ -98,8 +98,8 @@ HF_API HF_MUST_USE int hf_run_begin(struct hf_run *run, const struct hf_run_plan
 HF_API size_t hf_run_poll(struct hf_run *run, struct pollfd fds[HF_RUN_FDS],
                           hf_ms *ret_wait_ms);
 
-/* Do what is due. True when the run is over: all it started has gone, and its end is
- * recorded as far as it can be. */
+/* Take the steps that are due. True when the run is over: all its processes have gone, and its end
+ * is recorded as far as it can be. */
 HF_API bool hf_run_step(struct hf_run *run);
 
 /* Why to stop, and so how the end is recorded. */
@@ -121,7 +121,7 @@ enum hf_run_end {
     HF_RUN_SETTLED,    /* by this run */
     HF_RUN_ITSELF,     /* the command settled the unit, or left it waiting */
     HF_RUN_TAKEN,      /* the lease was lost */
-    HF_RUN_UNRECORDED, /* the store could not be told; `err` says why */
+    HF_RUN_UNRECORDED, /* the store did not accept the outcome; `err` says why */
     HF_RUN_UNMET /* the command ended with 0, but the unit's close rule asks for what a run
                     does not have: the unit waits for a person; `err` says for what */
 };
@@ -139,7 +139,7 @@ struct hf_run_result {
 /* How it goes; complete once the run is over. Lives as long as the run. */
 HF_API const struct hf_run_result *hf_run_result(const struct hf_run *run);
 
-/* Forget the run. One that is not over is left as it is: its processes go on under their
+/* Forget the run. One that is not over is left as it is: its processes continue under their
  * lock, its lease lapses. NULL is fine. */
 HF_API void hf_run_free(struct hf_run *run);
 

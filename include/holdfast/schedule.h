@@ -83,7 +83,7 @@ struct hf_schedule {
     hf_ms updated_at;
 };
 
-/* What is asked for. Exactly one of cron, every_ms and at. Times as text are RFC 3339; one
+/* A schedule to add. Exactly one of cron, every_ms and at. Times as text are RFC 3339; one
  * without an offset is a local time of the zone: in a gap the first instant after it, of two
  * the first. */
 struct hf_schedule_spec {
@@ -267,8 +267,8 @@ struct hf_schedule_report {
     hf_ms next_at;   /* when a pass has something to do next, 0: nothing in sight */
 };
 
-/* Make what is due now. Any number of processes may do so at the same time. HF_EINVAL for the
- * caller, and the errors of a store; what is wrong with one schedule is counted in `failed`. */
+/* Create the units that are due now. Any number of processes may do so at the same time. HF_EINVAL
+ * for the caller, and the errors of a store; a fault of one schedule is counted in `failed`. */
 HF_API HF_MUST_USE int hf_schedule_pass(struct hf_store *store,
                                         const struct hf_caller *who,
                                         struct hf_schedule_report *ret_report,

@@ -49,7 +49,7 @@ enum hf_relation { HF_RELATIONS(X) HF_RELATION_COUNT };
 #undef X
 HF_API const char *hf_relation_word(enum hf_relation relation); /* NULL past the last */
 
-/* What began a turn. */
+/* The cause that began a turn. */
 #define HF_INPUT_KINDS(X)                                                                \
     X(MESSAGE, "message") /* payload: a record in the machine's JSON form */             \
     X(WAKE, "wake")       /* payload: JSON of the wake; begins the turn as a cause */
@@ -70,10 +70,10 @@ struct hf_session {
     const char *config;    /* JSON, the caller's */
     const char *turn_id;   /* the open turn */
     hf_ms ready_at;      /* since when a worker may claim it; 0: held, or nothing to do */
-    hf_ms waiting_until; /* when the open turn wants to go on; 0: at once */
+    hf_ms waiting_until; /* when the open turn continues; 0: at once */
     const char *owner;   /* of the lease, which may have lapsed */
     const char *owner_incarnation;
-    const char *holder; /* JSON: what is known of the holder's process */
+    const char *holder; /* JSON: the known facts about the holder's process */
     int64_t lease_fence;
     hf_ms lease_ttl_ms;
     hf_ms lease_expires_at;   /* on the lease clock */
@@ -129,7 +129,7 @@ struct hf_session_turn {
     const struct hf_session_input *inputs; /* in order */
     size_t input_count;
     const struct hf_node
-        *nodes; /* load: what steps have stored, with transient records */
+        *nodes; /* load: the records that steps have stored, with transient ones */
     size_t stored_count;
     const struct hf_effect_entry
         *entries; /* load: effects without a result, and failures that wait for a retry */
@@ -156,17 +156,17 @@ struct hf_session_effect {
     int64_t attempt;
     hf_ms started_at;
     hf_ms settled_at;
-    const char *outcome; /* JSON: what is known */
+    const char *outcome; /* JSON: the facts that are known */
     /* The rest is set by the verb `turn` only. */
     const char *status;   /* started, done, failed or unknown */
-    const char *envelope; /* JSON: what was asked for */
+    const char *envelope; /* JSON: the action */
     const char *usage;    /* JSON; NULL: none */
     hf_ms due_at;         /* of a failure: when it is retried; 0: it is not */
     int64_t fence;        /* of the claim that began it */
     bool taken_over;      /* it was performed again after a worker was lost */
 };
 
-/* What a verb returns. It owns all that it shows. Members that a verb does not name are zero. */
+/* The answer of a verb. It owns all that it shows. Members that a verb does not name are zero. */
 struct hf_session_answer {
     const struct hf_session *sessions;
     size_t session_count;
@@ -246,7 +246,7 @@ struct hf_session_claim {
     int pid;           /* 0: opaque; otherwise ties the lease to that local process */
     hf_ms wait_ms;     /* block up to this long until there is a session; not by id */
     hf_ms ttl_ms;      /* 0: 30 s */
-    size_t records; /* also load the first so many records, at most one page; 0: do not */
+    size_t records;    /* also load the first records, at most this many and one page */
 };
 
 /* Take the lease of a session and open a turn over its oldest input. An open turn is continued
@@ -261,8 +261,8 @@ struct hf_session_claim {
  *
  * Each claim after a death without a new step counts a crash. At `poison_crashes` within the
  * window (holdfast bounds) the input gets the gate `held`, its turn is set aside with all that its
- * steps have stored, and the session goes on with the next one. HF_VERB_RELEASE says what becomes
- * of the turn (holdfast/work.h): it goes on, if no other was begun since, or begins anew.
+ * steps have stored, and the session continues with the next one. HF_VERB_RELEASE says what becomes
+ * of the turn (holdfast/work.h): it continues, if no other was begun since, or begins anew.
  *
  * With `records` the answer also has what hf_session_load shows, except the usage: a page of the
  * history, the open turn's own records and its entries. `loaded` false: they could not be shown,
@@ -275,7 +275,7 @@ HF_API HF_MUST_USE int hf_session_claim(struct hf_store *store,
 
 /* ---- read -------------------------------------------------------------------------- */
 
-/* The head alone, to know whether what was loaded is still fresh and whether there is something
+/* The head alone, to know whether loaded records are still fresh and whether there is something
  * to do: session_id, agent, head_revision, record_count, chain, turn_id, ready_at, owner and
  * deleted_at. The other members are zero. HF_ENOTFOUND. */
 HF_API HF_MUST_USE int hf_session_head(struct hf_store *store, const char *session_id,
@@ -291,7 +291,7 @@ struct hf_session_load {
     int64_t record_count;
 };
 
-/* Head, open turn with its save and what its steps have stored, usage, and the first page of
+/* Head, open turn with its save and the records of its steps, usage, and the first page of
  * committed records, in one snapshot. Later pages have records only. They are of the first
  * page's head, whatever was committed since; HF_EHEADMOVED if the store does not have that head.
  * The digest of each record is checked: a broken chain is HF_ECORRUPT. HF_EOVERFLOW if a sum of
@@ -372,7 +372,7 @@ struct hf_session_blob {
     struct hf_span bytes;
 };
 
-/* What the holder of a turn adds to it, and the state that it adds to. */
+/* The records that the holder of a turn adds to it, and the state that it adds to. */
 struct hf_session_step {
     uint32_t size;
     const char *session_id;
@@ -409,7 +409,7 @@ struct hf_session_stepped {
 
 /* Store one step: new provisional nodes, intents and outcomes of effects, and the save, under
  * compare-and-set on the step's number; one transaction. It extends the lease by its term. A repeat
- * of the last step returns what it left. HF_ESESSIONLOST, HF_ESUPERSEDED, HF_ETOOBIG; HF_EEFFECT
+ * of the last step returns its result. HF_ESESSIONLOST, HF_ESUPERSEDED, HF_ETOOBIG; HF_EEFFECT
  * for a key that was begun before, or settled, or never begun.
  *
  * `waits` are opened unless they are there: the first deadline of a wait counts. With `away` the
@@ -451,14 +451,14 @@ struct hf_session_commit {
     const struct hf_work_spec *units; /* to be created with the commit */
     size_t unit_count;
     bool release;    /* also release the lease; otherwise it is extended by its term */
-    hf_ms active_ms; /* as of a step; no part of what a repeat is compared by */
+    hf_ms active_ms; /* as of a step; repeats are not compared by it */
 };
 
 struct hf_session_committed {
     int64_t head_revision;
     int64_t record_count;
     uint8_t chain[32];
-    bool repeated; /* the same commit had been made before; nothing was written now */
+    bool repeated; /* the same commit is stored already; nothing was written now */
 };
 
 /* Make a turn part of its session, whole: guard (token, live lease, head), nodes, blobs, usage,
@@ -493,7 +493,7 @@ HF_API HF_MUST_USE int hf_session_renew_all(struct hf_store *store,
                                             struct hf_session_renewal *renewals,
                                             size_t count, struct hf_err *err);
 
-/* A number that changes when something is told about any session: an input, an answer to a wait, a
+/* A number that changes when something happens to any session: an input, an answer to a wait, a
  * request to cancel, the end of a lease. It may change without cause. Reading it costs no
  * transaction: a holder compares it before it asks for more. */
 HF_API uint32_t hf_session_bell(struct hf_store *store);
@@ -517,7 +517,7 @@ struct hf_session_back {
     const char *session_id;
     const char *token;
     const char *reason; /* NULL: none */
-    hf_ms delay_ms;     /* the turn wants to go on so much later; 0: at once */
+    hf_ms delay_ms;     /* the turn continues this much later; 0: at once */
     hf_ms active_ms;    /* the owner's time since the last step, or since its claim */
 };
 

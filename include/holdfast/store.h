@@ -1,4 +1,4 @@
-/* Opening a store, and what an operator does to it as a whole.
+/* Opening a store, and operations on it as a whole.
  *
  * The errors of a store, which any call may return that reads or writes one:
  *   HF_EBUSY         another process writes, or holds what the call needs, for too long
@@ -7,7 +7,7 @@
  *   HF_EFULL, HF_EREADONLY, HF_ESTOREIO  the disk, or what this user may do
  *   HF_ENOTSTORE, HF_ECORRUPT, HF_ESCHEMA  another program changed or replaced the store
  *   HF_ENOMEM, HF_EOVERFLOW, HF_EINTERNAL
- * A comment that says "the errors of a store" means these, and lists only what is added to them.
+ * A comment that says "the errors of a store" means these, and lists only the others.
  */
 #ifndef HOLDFAST_STORE_H
 #define HOLDFAST_STORE_H
@@ -121,7 +121,7 @@ struct hf_store_log_entry {
 /* Called for each entry, on the calling thread; the entry is borrowed. */
 typedef void hf_logged(void *user, const struct hf_store_log_entry *entry);
 
-/* What happened to the store as a whole, newest first: entries before `before` (0: from the
+/* Changes of the store as a whole, newest first: entries before `before` (0: from the
  * newest), at most `limit` (0: 100). HF_EINVAL without `each`, HF_ETOOBIG for `limit`, and the
  * errors of a store. */
 HF_API HF_MUST_USE int hf_store_log(struct hf_store *store, int64_t before, size_t limit,

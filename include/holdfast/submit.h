@@ -1,7 +1,7 @@
 /* Verbs without waiting: hand an operation over, be called when it is durable.
  *
- * For hosts with an event loop, and for many callers at once: what has been submitted by the
- * time a transaction begins goes into it together, and requests of one kind share its
+ * For hosts with an event loop, and for many callers at once: operations that were submitted by the
+ * time a transaction begins go into it together, and requests of one kind share its
  * statements. An operation means the same as its blocking form; those that are in flight at
  * the same time may be applied in any order, so submit what must come second from the
  * first's `done`.
@@ -20,14 +20,14 @@
 extern "C" {
 #endif
 
-/* What became of an operation. It and the items live until `done` returns. */
+/* The outcome of an operation. It and the items live until `done` returns. */
 struct hf_submitted {
     int code;                       /* as the blocking form returns */
     const struct hf_err *err;       /* when it is not 0 */
     const struct hf_answer *answer; /* of units, when it is 0: use hf_submitted_at */
     size_t first;
-    size_t count; /* of items: one a request or change, in order; or what a claim took */
-    /* What the verbs over sessions return; NULL for the others, and when `code` is not 0. */
+    size_t count; /* of items: one per request or change, or the claimed units */
+    /* The answers of the verbs over sessions; NULL for the others, and when `code` is not 0. */
     const struct hf_session_answer *session; /* create, claim, head, load, list */
     const struct hf_session_stepped *stepped;
     const struct hf_session_committed *committed;
@@ -83,10 +83,10 @@ struct hf_operation {
     const struct hf_session_filter *session_list;
 };
 
-/* Input is checked at once, and what is wrong with it is returned: then `done` is not called.
+/* Input is checked at once, and its error is returned: then `done` is not called.
  * The operation is copied; the requests, the caller and all that they point to are not, and
  * must stay as they are until `done` is called. Any thread may submit. HF_EINVAL and HF_ETOOBIG
- * name the field; HF_EBUSY: `max_queued` are queued; HF_ENOMEM. What `done` gets are the errors
+ * name the field; HF_EBUSY: `max_queued` are queued; HF_ENOMEM. `done` gets the errors
  * of the blocking form. */
 HF_API HF_MUST_USE int hf_submit(struct hf_submitter *submitter,
                                  const struct hf_operation *operation, hf_done *done,

@@ -94,8 +94,8 @@ struct hf_tool {
 
 struct hf_toolset;
 
-/* Where tools come from. `list` adds what the source has at the moment with hf_toolset_add; it
- * must not block. The source outlives the toolsets that asked it. */
+/* Where tools come from. `list` adds the tools that the source has at the moment with
+ * hf_toolset_add; it must not block. The source outlives the toolsets that asked it. */
 struct hf_tool_source {
     void *user;
     int (*list)(void *user, struct hf_toolset *into, struct hf_err *err);
@@ -123,7 +123,7 @@ HF_API HF_MUST_USE int hf_toolset_ask(struct hf_toolset *tools,
 HF_API const struct hf_tool *hf_toolset_find(const struct hf_toolset *tools,
                                              const char *name);
 
-/* The tools as JSON, in the order in which they were added: what hf_surface_new takes. The
+/* The tools as JSON, in the order in which they were added, as hf_surface_new takes them. The
  * text lives until the next hf_toolset_add. */
 HF_API struct hf_span hf_toolset_json(const struct hf_toolset *tools);
 
@@ -152,7 +152,7 @@ struct hf_invocation_key {
     int64_t fence; /* of the session's claim; no part of the name. 0: not known */
 };
 
-/* What a function that performs a call can ask of it. Texts live as long as the call. */
+/* Facts about a call, for the function that performs it. Texts live as long as the call. */
 HF_API const struct hf_invocation_key *hf_invocation_key(
     const struct hf_invocation *call);
 /* The key as one text, "SESSION/TURN/EFFECT/CALL/ATTEMPT": the idempotency key for a service.
@@ -172,7 +172,7 @@ HF_API bool hf_invocation_stopped(const struct hf_invocation *call);
  *   text     UTF-8; the model sees it as it is
  *   fail     the call had no effect, or its effect is known to have failed. retry SAFE: it may
  *            be performed again, after after_ms
- *   unknown  whether it happened cannot be told
+ *   unknown  whether it happened is not known
  * Data is copied. HF_EINVAL, HF_ETOOBIG, HF_ENOMEM: the answer is as it was. */
 HF_API HF_MUST_USE int hf_invocation_value(struct hf_invocation *call,
                                            struct hf_span json);
@@ -182,17 +182,17 @@ HF_API HF_MUST_USE int hf_invocation_fail(struct hf_invocation *call,
                                           const struct hf_failure *failure);
 HF_API HF_MUST_USE int hf_invocation_unknown(struct hf_invocation *call, const char *why);
 
-/* A deferred call: `run` starts something outside, takes the key under which its end can be told
- * (hf_wait_resolve), and defers instead of answering. The turn is put away, and no worker is needed
- * until the answer comes. An answer that was set before is forgotten.
+/* A deferred call: `run` starts something outside, takes the key under which its end can be
+ * reported (hf_wait_resolve), and defers instead of answering. The turn is put away, and no worker
+ * is needed until the answer comes. An answer that was set before is forgotten.
  *
  * The key is the same each time the call is performed. From the thread that performs the call; it
  * may ask the store. HF_EINVAL where the host has no waits, and the store's codes. */
 HF_API HF_MUST_USE int hf_invocation_wait_key(struct hf_invocation *call,
                                               char ret_key[HF_WAIT_KEY_TEXT],
                                               struct hf_err *err);
-/* question: what is awaited, for people; NULL: "TOOL has not ended yet". terms NULL: zero. Data is
- * copied. HF_ENOMEM. */
+/* question: the event that is awaited, for people; NULL: "TOOL has not ended yet". terms NULL:
+ * zero. Data is copied. HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_invocation_defer(struct hf_invocation *call,
                                            const char *question,
                                            const struct hf_tool_wait_terms *terms);
@@ -235,7 +235,7 @@ struct hf_invocation_request {
     void *user;
     /* Called once, on the loop's thread, never before hf_invocation_start returns; the call
      * must not be used afterwards. The result is lent until it returns. A tool that overstays
-     * its time may still run then: what it answers is dropped. */
+     * its time may still run then: its answer is dropped. */
     void (*done)(void *user, const struct hf_invocation_result *result);
 };
 

@@ -4,9 +4,9 @@
  * declares with its recovery class; a built-in tool is named by its name. How each behaves, and
  * what it refuses, is in docs/tools.md.
  *
- * The processes of a call hold a lock. Before a call starts, what a dead worker left of the same
- * session on this machine is ended, and so is any other execution of the same call. So no two
- * copies of a call run at the same time.
+ * The processes of a call hold a lock. Before a call starts, processes that a dead worker left of
+ * the same session on this machine are ended, and so is any other execution of the same call. So no
+ * two copies of a call run at the same time.
  *
  * Threads: hf_tools_running and hf_tools_free belong to the thread of the loop on which the
  * calls run; a set of tools is used with one loop.
@@ -101,12 +101,12 @@ struct hf_tools;
  * folder that is none, a variable of pass_env that is not set. HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_tools_new(const struct hf_tools_config *config,
                                     struct hf_tools **ret_tools, struct hf_err *err);
-/* What an agent asks for its tools. It is valid until hf_tools_free. */
+/* The source of tools for an agent. It is valid until hf_tools_free. */
 HF_API struct hf_tool_source hf_tools_source(struct hf_tools *tools);
 /* Calls whose processes or requests have not ended. */
 HF_API size_t hf_tools_running(const struct hf_tools *tools);
-/* Releases the tools, after the toolsets that have them, and before the loop. What still runs is
- * killed. NULL is fine. */
+/* Releases the tools, after the toolsets that have them, and before the loop. A call that still
+ * runs is killed. NULL is fine. */
 HF_API void hf_tools_free(struct hf_tools *tools);
 
 #ifdef __cplusplus

@@ -115,8 +115,8 @@ struct hf_trigger_change {
     int64_t revision; /* 0: any */
 };
 
-/* Change one. What is so already changes nothing. Of one that was removed only a revival,
- * and of one that was not none: HF_ETRANSITION. */
+/* Change one. A change to the state that it has changes nothing. Of one that was removed only a
+ * revival, and of one that was not none: HF_ETRANSITION. */
 HF_API HF_MUST_USE int hf_trigger_change(struct hf_store *store,
                                          const struct hf_caller *who,
                                          const struct hf_trigger_change *change,
@@ -175,7 +175,7 @@ struct hf_delivery {
     hf_ms created_at;
 };
 
-/* What an emission did, now or when it was first made. */
+/* The result of an emission, now or when it was first made. */
 struct hf_emission;
 HF_API const char *hf_emission_occurrence(const struct hf_emission *emission);
 HF_API bool hf_emission_created(const struct hf_emission *emission);
@@ -193,7 +193,8 @@ HF_API HF_MUST_USE int hf_trigger_emit(struct hf_store *store,
                                        struct hf_emission **ret_emission,
                                        struct hf_err *err);
 
-/* What an occurrence made, by its id. HF_EINVAL, HF_ENOTFOUND, and the errors of a store. */
+/* The units that an occurrence created, by its id. HF_EINVAL, HF_ENOTFOUND, and the errors of a
+ * store. */
 HF_API HF_MUST_USE int hf_trigger_deliveries(struct hf_store *store,
                                              const struct hf_caller *who,
                                              const char *occurrence_id,

@@ -32,7 +32,7 @@ struct hf_protocol;
 
 #define HF_UNBOUNDED INT64_C(-1)
 
-/* Surface: what the model is told it is and can do.
+/* Surface: the instructions and the tools that the model is shown.
  *   prompt  the system prompt; may be empty
  *   tools   JSON array of objects, each with a "name"; empty means none
  * Both are copied, checked and hashed here, once, so that no turn has to. HF_EINVAL,
@@ -55,8 +55,8 @@ struct hf_llm_retry {
     hf_ms retry_after_max_ms; /* 0: 60,000 */
 };
 
-/* What all turns of one kind share. Copied by hf_setup_new, except the protocol and the
- * surface, which are lent.
+/* The configuration that all turns of one kind share. Copied by hf_setup_new, except the protocol
+ * and the surface, which are lent.
  *   turn_budget         iterations a turn may take: at least 1, or HF_UNBOUNDED; a choice
  *                       that must be made
  *   no_progress_budget  failed attempts in a row; 0: 12; or HF_UNBOUNDED
@@ -193,7 +193,7 @@ HF_API HF_MUST_USE int hf_turn_checkpoint_done(struct hf_turn *turn, uint64_t id
                                                const struct hf_turn_delivery *delivery,
                                                struct hf_err *err); /* NULL: nothing */
 
-/* Answers to 1..n calls of the batch, in any order; the turn goes on when all are
+/* Answers to 1..n calls of the batch, in any order; the turn continues when all are
  * answered. The first answer to a call is kept. HF_ENOCALL for a call that is not in the
  * batch, HF_EANSWERED when one of the calls was answered before; then no answer of this
  * call counts. */
@@ -211,8 +211,8 @@ HF_API HF_MUST_USE int hf_turn_sleep_over(struct hf_turn *turn, uint64_t id,
 /* Asks for the end of the turn; it is saved with the turn, and a later request changes
  * nothing. A model call that is out is ended with CANCEL_LLM, a sleep and a checkpoint
  * end at once. For tools and a cell CANCEL_TOOLS or CANCEL_EXEC tells the host to stop
- * them; the turn ends when it has answered them, with whatever came of them. Only what
- * was polled is told to stop. HF_EFINISHED, HF_EANSWERED on a repeat. */
+ * them; the turn ends when it has answered them, with whatever came of them. Only
+ * effects that were polled get such an effect. HF_EFINISHED, HF_EANSWERED on a repeat. */
 HF_API HF_MUST_USE int hf_turn_cancel(struct hf_turn *turn,
                                       const struct hf_evidence *evidence,
                                       struct hf_err *err);
@@ -229,7 +229,7 @@ HF_API const struct hf_evidence *hf_turn_cancelling(const struct hf_turn *turn);
 HF_API HF_MUST_USE int hf_turn_account(struct hf_turn *turn, uint64_t id,
                                        const struct hf_usage *usage, struct hf_err *err);
 
-/* Ends the turn now. What is out is told to stop, as by a cancellation; open tool calls
+/* Ends the turn now. Effects that are out are stopped, as by a cancellation; open tool calls
  * and a running cell are recorded as unknown. fail is the outcome runtime_error after an
  * EMIT of the error. HF_EFINISHED. */
 HF_API HF_MUST_USE int hf_turn_fail(struct hf_turn *turn, const char *code,
@@ -286,7 +286,7 @@ HF_API HF_MUST_USE int hf_turn_save(const struct hf_turn *turn, struct hf_bytes 
 HF_API HF_MUST_USE int hf_turn_export(const struct hf_turn *turn,
                                       struct hf_bytes *ret_save, struct hf_err *err);
 
-/* What a save is of; enough to load its base. */
+/* The turn of a save; enough to load its base. */
 struct hf_save_info {
     uint32_t version;
     bool exported; /* needs neither base nor resolver */
@@ -302,7 +302,7 @@ struct hf_save_info {
 HF_API HF_MUST_USE int hf_turn_peek(struct hf_span save, struct hf_save_info *ret_info,
                                     struct hf_err *err);
 
-/* What restoring needs in addition to the setup. Of a save that is no export:
+/* The arguments of a restore, in addition to the setup. Of a save that is no export:
  *   base      must have the id, count and digest that the save names; a last step that it
  *             names must be the save's, if the save knows one
  *   resolve   lends the blob of that SHA-256, for as long as the turn lives: prompts, tool
@@ -427,7 +427,7 @@ HF_API HF_MUST_USE int hf_usage_total(const struct hf_usage *usage, int64_t *ret
 HF_API HF_MUST_USE int hf_turn_resumable(const struct hf_turn *turn, bool *ret_safe,
                                          struct hf_err *err);
 
-/* What a part counts for when history is cut to size: its bytes, 0 for reasoning. */
+/* The weight of a part when history is cut to size: its bytes, 0 for reasoning. */
 HF_API size_t hf_part_weight(const struct hf_part *part);
 
 /* Tool values are JSON with attachments as leaves: {"$attachment": {"ref": …}}. escape

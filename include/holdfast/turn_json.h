@@ -109,7 +109,7 @@ HF_API HF_MUST_USE int hf_op_records_decode(const struct hf_alloc *alloc,
                                             const struct hf_op_record **ret_ops,
                                             size_t *ret_count, struct hf_err *err);
 
-/* What identifies a base (id, count, digest), and its last step. Its records are encoded one
+/* The identity of a base (id, count, digest), and its last step. Its records are encoded one
  * by one; who decodes it sets get, put and user in a copy. */
 HF_API HF_MUST_USE int hf_base_encode(const struct hf_alloc *alloc,
                                       const struct hf_base *base,
@@ -119,7 +119,7 @@ HF_API HF_MUST_USE int hf_base_decode(const struct hf_alloc *alloc, struct hf_sp
                                       const struct hf_base **ret_base,
                                       struct hf_err *err);
 
-/* A turn to begin, and what a save is restored with; the base as above. */
+/* A turn to begin, and the arguments of a restore; the base as above. */
 HF_API HF_MUST_USE int hf_turn_start_encode(const struct hf_alloc *alloc,
                                             const struct hf_turn_start *start,
                                             struct hf_bytes *ret_json,

@@ -295,7 +295,7 @@ struct hf_record {
     struct hf_span data;              /* of an event: JSON */
 };
 
-/* Why a turn runs, or what it was told while running. Shown to the model once. */
+/* Why a turn runs, or an event that reached it while it ran. Shown to the model once. */
 struct hf_cause {
     const char *id; /* required */
     const char *event_type;
@@ -330,7 +330,7 @@ struct hf_failure {
     struct hf_span raw; /* JSON */
 };
 
-/* What a tool's side effects on the host came to; each is shown to the model. */
+/* The side effects of a tool on the host; each is shown to the model. */
 struct hf_intent {
     const char *name; /* required */
     bool failed;
@@ -378,8 +378,8 @@ struct hf_tool_call {
 /* How a turn ended.
  *   message  of assistant_message: the final answer as it belongs into the history, with the
  *            reasoning that came with it. No record of the turn holds it: the host appends it
- *            once, when it commits the turn. Of a turn that ended in a failed model call: what
- *            the model had said, if the host passed it on; to append it is the host's choice */
+ *            once, when it commits the turn. Of a turn that ended in a failed model call: the part
+ *            of the reply that came, if the host passed it on; appending it is the host's choice */
 struct hf_outcome {
     enum hf_outcome_kind kind;
     struct hf_span text; /* assistant_message; or an explanation, if there is one */
@@ -435,7 +435,7 @@ struct hf_llm_response {
 
 /* Why there is no reply. Two separate facts decide a retry: would it likely help
  * (transient), and can it not buy a second generation (charge_safe).
- *   parts       what had come of the reply, if anything. Its calls are never run
+ *   parts       the part of the reply that came, if any. Its calls are never run
  *   position    how far the call came
  *   request_id  what the provider called the request, for its support                    */
 struct hf_llm_error {
@@ -462,7 +462,7 @@ struct hf_observation {
     bool truncated;
 };
 
-/* What became of a code cell. `failed` with a message: the host could not run it. `error`:
+/* The outcome of a code cell. `failed` with a message: the host could not run it. `error`:
  * it ran and raised. `unknown`: a forced end; only the machine sets it. `cancelled`: the
  * host stopped it; it has no final value. `variables`: what
  * the model is to be shown of the bindings after it (hf_code_variables makes it). */
@@ -487,7 +487,7 @@ struct hf_exec_result {
     struct hf_span variables;
 };
 
-/* What the host brings to a running turn at a checkpoint, and only there. */
+/* Messages and causes that the host adds to a running turn at a checkpoint, and only there. */
 struct hf_turn_delivery {
     size_t size;
     const struct hf_message *committed; /* user messages, kept as they are */
@@ -561,7 +561,7 @@ struct hf_effect {
     uint64_t to;
     const struct hf_emit *emit; /* EMIT */
     const struct hf_log *log;   /* LOG */
-    /* DONE; CHECKPOINT: how the turn ends if nothing is delivered, NULL: it goes on */
+    /* DONE; CHECKPOINT: how the turn ends if nothing is delivered, NULL: it continues */
     const struct hf_outcome *outcome;
 };
 

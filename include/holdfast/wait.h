@@ -6,7 +6,7 @@
  * transaction stores the save, takes the inputs to waiting_user or waiting_external and ends the
  * lease, so that no worker is needed until a wait is resolved.
  *
- *   open ──resolve──> resolved      the first answer; later ones are told of it
+ *   open ──resolve──> resolved      the first answer; later calls return it
  *        ──deadline─> timed_out     by the wait's policy (hf_wait_policy)
  *        ──revoke───> cancelled     also when the turn is cancelled, fails or ends
  *
@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-/* What is waited for. The letter begins the id. */
+/* Kinds of waits. The letter begins the id. */
 #define HF_WAIT_KINDS(X)                                                                 \
     X(TOOL, "tool", 't')         /* a deferred call; name: the effect's key */           \
     X(APPROVAL, "approval", 'a') /* of a call, or a question about one; the same name */ \
@@ -138,7 +138,7 @@ struct hf_wait {
     hf_ms closed_at;
 };
 
-/* What a verb returns. It owns all that it shows. */
+/* The answer of a verb. It owns all that it shows. */
 struct hf_wait_answer {
     const struct hf_wait *waits;
     size_t wait_count;

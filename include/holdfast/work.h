@@ -37,7 +37,7 @@ struct hf_store;
     X(SCHEDULER, "scheduler")                                                            \
     X(MANUAL, "manual")
 
-/* What a lapsed lease does to a running row. */
+/* The disposition of a running row whose lease has lapsed. */
 #define HF_DISPOSITIONS(X)                                                               \
     X(EXPIRE, "expire")           /* ends as timeout after a grace             */        \
     X(RERUNNABLE, "rerunnable")   /* may be claimed again at once              */        \
@@ -102,7 +102,7 @@ struct hf_work {
     hf_ms lease_ttl_ms;
     hf_ms lease_expires_at;   /* on the lease clock */
     hf_ms lease_remaining_ms; /* at the moment of reading; negative when lapsed */
-    const char *holder;       /* JSON: what is known of the holder's process */
+    const char *holder;       /* JSON: the known facts about the holder's process */
     const char *waiting_kind;
     const char *waiting_ref;
     hf_ms escalate_at;
@@ -160,7 +160,7 @@ struct hf_caller {
 struct hf_item {
     int code;
     bool created;  /* create: false when the row existed */
-    bool repeated; /* the same call had been applied before; nothing was written now */
+    bool repeated; /* the same call was applied earlier; nothing was written now */
     const char *token;
     const char *field;   /* of a failure */
     const char *message; /* of a failure */
@@ -269,7 +269,7 @@ enum hf_verb {
     HF_VERB_REQUEUE,   /* id reason                                                     */
     HF_VERB_REQUEST_ABANDON, /* id reason                                               */
     HF_VERB_ABANDON, /* id token                      a started owner_bound row's drain */
-    HF_VERB_RESCHEDULE, /* id [timeout_ms] [reason]   due so much later, 0: now; for
+    HF_VERB_RESCHEDULE, /* id [timeout_ms] [reason]   due this much later, 0: now; for
                            rows that wait for their time or their retry                   */
     HF_VERB_RELEASE, /* id reason [anew]           what is held for an operator         */
     HF_VERB_COUNT
@@ -304,10 +304,10 @@ struct hf_change {
     const char *nonce;
     int pid;
     hf_ms ttl_ms;
-    bool
-        anew; /* of a release of a session's input: if its turn cannot go on, it may begin
-                * anew even if it has called a tool that is not safe. Without it such a
-                * release is HF_ETRANSITION with the field "anew" */
+    /* Of a release of a session's input. If its turn cannot continue, it may begin anew even if it
+     * has called a tool that is not safe. Without it such a release is HF_ETRANSITION, field
+     * "anew". */
+    bool anew;
 };
 
 /* Apply n changes in one transaction, in order. Item i answers change i. A batch may mix
@@ -370,7 +370,7 @@ struct hf_filter {
     bool newest;         /* from the newest down */
     bool brief;    /* without payload, resume_payload, result, retry_policy and holder */
     bool finished; /* since_ms, from and before are of the end, and not of the creation */
-    hf_ms since_ms; /* at most so long ago */
+    hf_ms since_ms; /* at most this long ago */
     hf_ms from;     /* not before this time */
     hf_ms before;   /* before this time */
     const char *source_id;
@@ -413,7 +413,7 @@ HF_API HF_MUST_USE int hf_work_events(struct hf_store *store, const struct hf_ca
                                       const char *id, int64_t after, size_t limit,
                                       struct hf_events **ret_events, struct hf_err *err);
 
-/* Counts of what is not terminal, and the ages an operator looks at first: of the caller's
+/* Counts of open rows, and the ages an operator looks at first: of the caller's
  * tenant, or of all where it names none. Terminal rows are never counted on request. */
 struct hf_stats {
     int64_t by_status[HF_STATUS_COUNT];
@@ -470,12 +470,12 @@ HF_API HF_MUST_USE int hf_work_prune(struct hf_store *store, const struct hf_cal
                                      struct hf_err *err);
 
 /* A limit on rows of one name: "key:K" and "rate:K" of the caller's tenant, "kind:K" of
- * all. With max_running at most so many are claimable or running at once. With rate_count
+ * all. With max_running at most this many are claimable or running at once. With rate_count
  * and rate_ms at most burst + rate_count * T / rate_ms start in any time T (a token
  * bucket; a row takes its token when it becomes claimable, and the bucket holds no more
  * than `burst` together with the tokens of those that are not claimed yet). Rows beyond a
- * limit wait behind the gate `limit` or `rate`, and go on in the transaction that makes
- * room for them. All 0: no limit; waiting rows go on.
+ * limit wait behind the gate `limit` or `rate`, and continue in the transaction that makes
+ * room for them. All 0: no limit; waiting rows continue.
  *
  * Limits of keys and rates hold at once. That of a kind is for rows without a key or lane,
  * created from now on (other processes see it within a second). A resume straight into

@@ -4,7 +4,7 @@
  * (holdfast/sys/drive.h) decide what is stored and performed. Store calls run on threads of
  * the worker, model calls on the loop, blocking tools on the loop's executor. No turn has a
  * thread of its own. One timer renews all leases. A worker whose lease is lost stops its local
- * work and stores nothing; the next claim of the session goes on from the last step.
+ * work and stores nothing; the next claim of the session continues from the last step.
  *
  * Threads: all calls and callbacks happen on the loop's thread.
  */
@@ -27,7 +27,7 @@ struct hf_worker;
  *   setup     protocol, surface, model (holdfast/turn.h)
  *   provider  on the worker's loop
  *   model     name for usage rows
- *   tools     NULL: none. What the surface of the setup was made with
+ *   tools     NULL: none. The tools that the surface of the setup was made with
  *   sources   asked again before each iteration, if the setup has sync; NULL: never
  *   prompt    of the surface, for one that is made anew */
 struct hf_worker_agent {
@@ -41,9 +41,9 @@ struct hf_worker_agent {
     struct hf_span prompt;
 };
 
-/* What a worker tells. Texts are lent until the callback returns. */
+/* Events of a worker. Texts are lent until the callback returns. */
 #define HF_WORKER_EVENTS(X)                                                              \
-    X(CLAIMED, claimed)           /* a turn begins or goes on; `step` says where */      \
+    X(CLAIMED, claimed)           /* a turn begins or continues; `step` says where */    \
     X(TEXT, text)                 /* text: more of the model's answer */                 \
     X(REASONING, reasoning)       /* text: more of its reasoning */                      \
     X(RESET, reset)               /* forget text since the last model call began */      \
@@ -87,7 +87,7 @@ struct hf_worker_event {
  *   ttl_ms, renew_ms  of the leases; 0: 30,000 and 10,000. ttl_ms >= 3 * renew_ms
  *   store_threads  0: 4
  *   poll_ms        how long one claim waits for a session, on a thread of the store's; stopping
- *                  may take so long. 0: 200
+ *                  may take this long. 0: 200
  *   pid            ties leases to this process, so that its death is proven at once; 0: not */
 struct hf_worker_config {
     size_t size;
@@ -116,14 +116,14 @@ struct hf_worker_config {
 HF_API HF_MUST_USE int hf_worker_new(const struct hf_worker_config *config,
                                      struct hf_worker **ret_worker, struct hf_err *err);
 
-/* No new claims. What runs may end within grace_ms; then it is stopped and handed back. Nothing
- * terminal is written for it. `stopped` is called once, when the worker holds nothing. */
+/* No new claims. A turn that runs may end within grace_ms; then it is stopped and handed back.
+ * Nothing terminal is written for it. `stopped` is called once, when the worker holds nothing. */
 HF_API void hf_worker_stop(struct hf_worker *worker, hf_ms grace_ms,
                            const struct hf_task *stopped);
 
-/* Cancels the turn of a session that this worker drives: what runs is stopped, and the turn ends as
- * cancelled, with what is known. The turn's end is told as any other. HF_ENOTFOUND: the worker
- * does not hold the session. */
+/* Cancels the turn of a session that this worker drives: its calls are stopped, and the turn ends
+ * as cancelled, with the facts that are known. The end of the turn is reported as any other.
+ * HF_ENOTFOUND: the worker does not hold the session. */
 HF_API int hf_worker_cancel(struct hf_worker *worker, const char *session_id,
                             const struct hf_evidence *evidence);
 

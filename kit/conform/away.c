@@ -576,7 +576,7 @@ test_case(wait_revocation_is_for_good)
     EQ(0, revoke_by(.session_id = "s", .turn_id = talk.turn_id)->revoked);
     SAME("cancelled", wait_of(id)->state);
     SAME("{\"kind\":\"cancelled\"}", wait_of(id)->outcome);
-    IS("queued", talk.turn_id); /* the turn goes on with that outcome */
+    IS("queued", talk.turn_id); /* the turn continues with that outcome */
     resolve_by(.key = key, .word = HF_ANSWER_APPROVE);
     CODE(HF_EWAITKEY, t->code);
     resolve_by(.key = other, .word = HF_ANSWER_OK);

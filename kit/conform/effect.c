@@ -172,7 +172,7 @@ test_case(d39_an_effect_is_of_its_turn_alone)
     CODE(0, begin_effect(AT(t), &next, "1"));
 }
 
-/* Claims without a step until the input is held. The session goes on with its other inputs. */
+/* Claims without a step until the input is held. The session continues with its other inputs. */
 static void hold_input(struct hf_conform *t, struct talk *talk)
 {
     const char *id = talk->turn_id;
@@ -240,7 +240,7 @@ test_case(d39_a_released_turn_repeats_no_effect_that_asks_unless_the_operator_sa
     CODE(0, begin_effect(AT(t), &talk, "1"));
     CODE(0, store_effect(AT(t), &talk, &pay, NULL));
     hold_input(AT(t), &talk);
-    SAME(next, talk.turn_id); /* the session goes on */
+    SAME(next, talk.turn_id); /* the session continues */
     CODE(HF_ETRANSITION, free_input(AT(t), id, false));
     CODE(0, step_with(&talk, record("of the next")));
     CODE(0, finish(&talk, "answer"));

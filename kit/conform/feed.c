@@ -248,7 +248,7 @@ test_case(amnesty_gives_one_more_term_to_what_a_stall_kept_from_renewing)
     advance(TERM - 1);
     EQ(0, sweep().requeued);
     EQ(0, count_of(claim_many(.owner = "bob")));
-    CODE(0, renew(lapsed)->code); /* its holder goes on with the same token */
+    CODE(0, renew(lapsed)->code); /* its holder continues with the same token */
     advance(1 + GRACE);
     EQ(1, sweep().timed_out);
     IS("timeout", expire.id);

@@ -1,4 +1,4 @@
-/* What the cases are written with: a store under virtual time, verbs in short form, and
+/* The tools of the cases: a store under virtual time, verbs in short form, and
  * checks that record the first failure. Not public.
  *
  * After a failure every helper does nothing and returns zeroed rows, so a case needs no

@@ -264,7 +264,7 @@ test_case(r30_a_renewal_and_a_sweep_have_two_outcomes_only)
     IS("timeout", lost.id);
 }
 
-/* Each of these looks, fails inside, and goes on to succeed. The kit's own check around
+/* Each of these looks, fails inside, and continues to succeed. The kit's own check around
  * every call says the same of all cases. */
 test_case(a_call_that_succeeds_leaves_err_untouched)
 {

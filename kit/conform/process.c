@@ -672,7 +672,7 @@ test_case(d36_a_signal_resumes_who_waits_for_it_in_its_transaction)
     const char *bound = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
     wait_for(kit_taken(t, bound, "alice", "b1"), HF_STATUS_WAITING_EXTERNAL, "signal.go");
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = bound, .name = "go"));
-    IS("waiting_external", bound); /* its owner goes on with it */
+    IS("waiting_external", bound); /* its owner continues with it */
     EQ(1, count_events(bound, "signal.go"));
     REFOLDS(id);
     REFOLDS(bound);

@@ -1,4 +1,4 @@
-/* What the cases about processes use in addition to kit.h. */
+/* Tools of the cases about processes, in addition to kit.h. */
 #ifndef HF_CONFORM_PROCESS_KIT_H
 #define HF_CONFORM_PROCESS_KIT_H
 

@@ -758,7 +758,7 @@ test_case(t36_orphans_of_a_set_are_paused_kept_or_removed)
     EQ(1, sync_set("{\"set\":\"c\",\"schedules\":[" ENTRY_B "]}").paused);
     SAME("paused", look("a")->state);
     SAME("orphan", look("a")->state_reason);
-    /* Named again it goes on; what people had paused stays so. */
+    /* Named again it continues; what people had paused stays so. */
     EQ(1, sync_set("{\"set\":\"c\",\"schedules\":[" ENTRY_A "," ENTRY_B "]}").updated);
     SAME("active", look("a")->state);
     SAME("paused", look("b")->state);

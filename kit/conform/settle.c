@@ -96,7 +96,7 @@ test_case(a_settled_token_repeats_until_somebody_else_settles)
     TRUE(hand_back(h)->repeated);
     struct held next = { h.id, claim(.id = h.id, .owner = "bob")->token };
     const char *before = picture();
-    TRUE(hand_back(h)->repeated); /* its answer was lost; the row went on */
+    TRUE(hand_back(h)->repeated); /* its answer was lost; the row continued */
     CODE(HF_ELEASELOST, renew(h)->code);
     UNCHANGED(before);
     CODE(0, close_as(next, HF_STATUS_DONE)->code);
@@ -406,7 +406,7 @@ test_case(change_answers_each_item_of_a_batch)
 }
 
 /* Twelve at once, every third of a lane, every third under a limit: each is answered in its
- * place, and lets one other go on. */
+ * place, and lets one other continue. */
 test_case(close_outs_of_plain_rows_and_rows_of_lanes_and_limits_go_together)
 {
     static const char *const lanes[] = { "L0", "L1", "L2", "L3" };

@@ -377,7 +377,7 @@ test_case(session_lapsed_lease_passes_the_very_turn_on)
     EQ(1, talk.step);
     EQ(1, talk.node_count);
     SAME(say("save of %s after step 1", one), talk.answer->turn->save.at);
-    EQ(1, row(one)->attempt_count); /* the same execution goes on */
+    EQ(1, row(one)->attempt_count); /* the same execution continues */
     EQ(1, count_events(one, "session_reclaimed"));
     CODE(HF_ESESSIONLOST, step_with(&old, record("more")));
     CODE(HF_ESESSIONLOST, finish(&old, "late"));

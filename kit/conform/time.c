@@ -36,7 +36,7 @@ test_case(time_set_back_delays_what_is_due_and_repeats_nothing)
     EQ(1, row(id)->attempt_count);
 }
 
-/* The machine slept for ten minutes: all clocks went on. Each lease has lapsed, each unit
+/* The machine slept for ten minutes: all clocks continued. Each lease has lapsed, each unit
  * is requeued once, and its holder is told so. */
 test_case(time_a_machine_that_slept_requeues_each_unit_once)
 {

@@ -1,4 +1,4 @@
-/* What needs a person: each kind of finding that a store without processes and schedules can have,
+/* Findings that need a person: each kind that a store without processes and schedules can have,
  * and acknowledging bad ends. */
 
 #include <holdfast/attention.h>

@@ -83,7 +83,7 @@ int code_open(const struct code_kit *kit, struct code_turn *durable,
               struct code_live *ret_live);
 void code_close(struct code_live *live);
 
-/* Goes on by one answer, from whichever source it is bought. *ret_saves: it is time for a
+/* Continues by one answer, from whichever source it is bought. *ret_saves: it is time for a
  * save. */
 int code_advance(struct code_live *live, bool *ret_saves);
 int code_save(struct code_live *live);

@@ -142,7 +142,7 @@ static void judge_one(struct hf_sim *sim, int i, const struct hf_schedule *s)
 {
     hf_ms from = i == TICKS ? s->start_at : s->created_at;
     int64_t passed = slots_between(sim, i, from, s->next_at);
-    /* Resumed at a clock that went back, it goes on with the first slot after that. */
+    /* Resumed at a clock that went back, it continues with the first slot after that. */
     bool went_back = sim->resumed &&
                      (sim->may & ((1u << HF_SIM_SKEW) | (1u << HF_SIM_JUMP)));
     if (s->made + s->skipped != passed && !went_back)

@@ -558,7 +558,7 @@ void sim_judge_expiry(struct hf_sim *sim, const struct sim_shadow *s);
 /* A monitor that saw a stall takes no lease away that the stall may have let lapse. */
 bool sim_spares(const struct hf_sim *sim, const struct sim_shadow *s);
 
-/* turns.c: goes on with the turn of the unit that is held. */
+/* turns.c: continues with the turn of the unit that is held. */
 enum sim_work { SIM_WORK_MORE, SIM_WORK_DONE, SIM_WORK_LOST };
 enum sim_work sim_turn_work(struct hf_sim *sim, int actor, int hold);
 void sim_turns_judge(struct hf_sim *sim);

@@ -350,7 +350,7 @@ static void judge_tokens(struct hf_sim *sim)
         if (u->next >= 0 && sim->row_of[u->next])
             tokens[u->chain]--;
         if (u->left == 0 && u->next >= 0)
-            sim_violate(sim, "ring %d went on after its last hop", u->chain);
+            sim_violate(sim, "ring %d continued after its last hop", u->chain);
     }
     for (int i = 0; i < 32; i++) {
         if (tokens[i] > 1)

@@ -1,4 +1,4 @@
-/* What must be true of sessions: every acknowledged message is in exactly one committed turn, in
+/* The rules for sessions: every acknowledged message is in exactly one committed turn, in
  * the order in which they were sent; the head moves by one per commit; fences do not fall, in
  * leases or in what is committed; a commit that was made is told as made. */
 

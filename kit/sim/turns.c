@@ -1,5 +1,5 @@
 /* Code turns as work: a unit is a turn in which a scripted model writes cells (code.h). Who
- * holds the unit takes the turn up where it is durable, goes on for a few answers, and drops
+ * holds the unit takes the turn up where it is durable, continues for a few answers, and drops
  * it; it may die or lose its lease at any of them, and its last save may never be written.
  * Whatever happened, nothing was asked of the world twice, and the turn comes to the end of
  * one that nothing happened to.
@@ -152,7 +152,7 @@ enum sim_work sim_turn_work(struct hf_sim *sim, int actor, int hold)
         return SIM_WORK_DONE;
     int answers = sim->healing ? CODE_ANSWERS : 1 + (int)sim_roll(&sim->dice, 6);
     int rc = go_on(sim, turn, answers);
-    sim_trace(sim, "a%d goes on with the turn of u%d: %zu answers%s", actor, h->unit,
+    sim_trace(sim, "a%d continues with the turn of u%d: %zu answers%s", actor, h->unit,
               turn->answer_count, turn->finished ? ", done" : "");
     sim_note(sim, 0xc0de0000u + turn->answer_count);
     if (turn->wrong[0])

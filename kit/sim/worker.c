@@ -65,7 +65,7 @@ static void forget(struct sim_hold *h)
 
 /* ---- what work is ---------------------------------------------------------------- */
 
-/* Ask for units before going on; true when that is under way. */
+/* Ask for units before continuing; true when that is under way. */
 static bool first_create(struct hf_sim *sim, int actor, int hold, const int *units,
                          size_t count)
 {

@@ -1,4 +1,4 @@
--- What a commit does to the inputs of its turn.
+-- The changes of a commit to the inputs of its turn.
 
 -- name: inputs_settle
 -- in: $1 session_id, $2 turn_id, $3 nonce, $4 session fence, $5 status, $6 reason, $7 token,

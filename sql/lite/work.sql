@@ -3,7 +3,7 @@
 -- name: work_settle
 -- Holders' close-outs without reading first, all sets in one statement. A row that does not
 -- match is told apart by the general way, and so are rows under a limit or of a lane: their end
--- lets others go on.
+-- lets others continue.
 -- in: a1 work_id, a2 store, a3 fence, a4 nonce, a5 status, a6 status_reason, a7 error_class,
 --     a8 result, a9 settled_token, a10 actor_kind, a11 actor, a12 message, a13 note,
 --     a14 correlation_id
@@ -94,7 +94,7 @@ SELECT n.seq, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
  WHERE n.seq IS NOT NULL
 
 -- name: last_id
--- What hf_next_id() goes on from: seq and event_id are numbers of one sequence. (The last of an
+-- What hf_next_id() continues from: seq and event_id are numbers of one sequence. (The last of an
 -- order, and not max(), which is a step and an end of its own, with memory for both.)
 -- out: the largest of both
 SELECT max(coalesce((SELECT event_id FROM work_event ORDER BY event_id DESC LIMIT 1), 0),

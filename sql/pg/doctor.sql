@@ -1,4 +1,4 @@
--- What doctor asks a PostgreSQL server.
+-- The statements of doctor about a PostgreSQL server.
 
 -- What keeps vacuum from taking dead rows away: connections with old snapshots or that have
 -- written and not ended, prepared transactions, replication slots; those of another database do

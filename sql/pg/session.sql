@@ -1,4 +1,4 @@
--- What commits do to the inputs of their turns.
+-- The changes of commits to the inputs of their turns.
 
 -- name: inputs_settle
 -- The same of many callers at once: a1 to a11. Their events are the statement's own.

@@ -4,7 +4,7 @@
 -- name: work_settle
 -- Holders' close-outs without reading first, all sets in one statement. A row that does not
 -- match is told apart by the general way, and so are rows under a limit or of a lane: their end
--- lets others go on.
+-- lets others continue.
 -- in: a1 work_id, a2 store, a3 fence, a4 nonce, a5 status, a6 status_reason, a7 error_class,
 --     a8 result, a9 settled_token, a10 actor_kind, a11 actor, a12 message, a13 note,
 --     a14 correlation_id

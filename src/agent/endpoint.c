@@ -11,7 +11,7 @@
 
 struct endpoint;
 
-/* One call. Its number becomes 0 when nothing more may be heard of it. */
+/* One call. Its number becomes 0 when no more events of it may be reported. */
 struct call {
     struct endpoint *endpoint;
     struct call *next;

@@ -1,6 +1,6 @@
 /* A growing byte buffer created with its maximum. Errors stick: a failed append empties
  * the buffer, all further appends do nothing, and hf_buf_state tells at the end. The
- * contents always end in a NUL that is not counted in `len` or `max`. What is appended
+ * contents always end in a NUL that is not counted in `len` or `max`. Appended bytes
  * must not lie in the buffer itself. One thread at a time. */
 #ifndef HF_BASE_BUF_H
 #define HF_BASE_BUF_H

@@ -14,7 +14,7 @@ int hf_fail(struct hf_err *err, int code, const char *field, const char *format,
 int hf_fail_plain(struct hf_err *err, int code);
 
 /* The end of a call that worked with a record of its own, zeroed at first: `code` 0 leaves
- * `err` untouched, otherwise it gets what `why` says of that code. Returns `code`. */
+ * `err` untouched, otherwise it gets the texts of `why` for that code. Returns `code`. */
 int hf_fail_as(struct hf_err *err, int code, const struct hf_err *why);
 
 /* A broken promise inside the library: says where, then aborts. On in every build. */

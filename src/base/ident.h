@@ -56,7 +56,7 @@ HF_MUST_USE int hf_hmac_sha256(const uint8_t secret[HF_DIGEST_BYTES], const void
 /* Whether two secrets are the same, in a time that does not depend on where they differ. */
 bool hf_text_same_secret(const void *a, const void *b, size_t len);
 
-/* CRC-32C, for small self-checks. Start with seed 0; a result is the seed to go on with. */
+/* CRC-32C, for small self-checks. Start with seed 0; a result is the seed to continue with. */
 uint32_t hf_crc32c(uint32_t seed, const void *bytes, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* JSON text as a row of events: strict, iterative, without memory. What it accepts is JSON
+/* JSON text as a row of events: strict, iterative, without memory. It accepts JSON
  * (RFC 8259) in UTF-8, nested at most HF_MAX_JSON_DEPTH deep, without NUL in strings; that
  * keys are not repeated and numbers not too large is for its callers to see. With
  * `any_text` strings may have \u0000 and lone surrogates as escapes. `most` is set to allow

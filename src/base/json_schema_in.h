@@ -1,4 +1,4 @@
-/* What reading a schema and checking with it share. */
+/* Common parts of reading a schema and checking with it. */
 #ifndef HF_BASE_JSON_SCHEMA_IN_H
 #define HF_BASE_JSON_SCHEMA_IN_H
 
@@ -16,7 +16,7 @@ struct hf_json_schema {
     size_t notice_count;
 };
 
-/* Two keywords that bound a count, and what is said of a count outside. */
+/* Two keywords that bound a count, and the messages for a count outside. */
 struct hf_json_schema_bounds {
     const char *least;
     const char *most;

@@ -20,7 +20,7 @@ struct hf_walk {
 
 void hf_walk_begin(struct hf_walk *walk, struct hf_span text);
 
-/* What comes next: one of { [ " t f n - 0 (any digit) } ] or NUL at the end. */
+/* The next character: one of { [ " t f n - 0 (any digit) } ] or NUL at the end. */
 char hf_walk_next(struct hf_walk *walk);
 
 /* Steps into an object or array; false when something different comes next. */
@@ -35,7 +35,7 @@ struct hf_span hf_walk_key(struct hf_walk *walk);
 /* The raw value, whole. */
 struct hf_span hf_walk_value(struct hf_walk *walk);
 
-/* What a raw string says, in the arena and NUL-terminated. HF_ENOMEM; HF_EINVAL when it is
+/* The text of a raw string, in the arena and NUL-terminated. HF_ENOMEM; HF_EINVAL when it is
  * no string. */
 HF_MUST_USE int hf_walk_text(struct hf_arena *arena, struct hf_span raw,
                              struct hf_span *ret_text);

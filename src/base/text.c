@@ -81,7 +81,7 @@ size_t hf_utf8_cut(const char *text, size_t len)
     return len;
 }
 
-/* The name by which a message speaks of the input. */
+/* The name of the input in a message. */
 static const char *name_of(const char *field)
 {
     return field ? field : "value";

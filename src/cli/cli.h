@@ -26,7 +26,7 @@ struct cli_fact {     /* a word and what it means: an exit code, a variable */
     const char *text;
 };
 
-/* What the shell has in addition to the table of operations. */
+/* Tables that only the shell has, in addition to the table of operations. */
 extern const struct hf_input cli_global_options[];
 extern const struct hf_input cli_rows_options[];
 extern const struct hf_input cli_row_options[];
@@ -115,7 +115,7 @@ HF_MUST_USE int cli_read_file(struct cli *cli, const char *path, size_t max,
 /* ---- open.c: the store ------------------------------------------------------------ */
 
 HF_MUST_USE int cli_open_store(struct cli *cli);
-/* What --db or HOLDFAST_DB says; NULL: nothing, so it is the file of the user's state. */
+/* The address in --db or HOLDFAST_DB; NULL: none, so it is the file of the user's state. */
 const char *cli_store_named(const struct cli *cli);
 /* Its address, for a command that does not open it itself. HF_EREADONLY: the folder of the
  * default one cannot be made. */
@@ -138,7 +138,7 @@ struct cli_caller {
     const char *operation_id;
     const char *correlation_id;
 };
-/* What --actor, --tenant and the like say. */
+/* The caller, from --actor, --tenant and the like. */
 struct cli_caller cli_caller_given(const struct cli *cli);
 /* Fills the caller; `owner` names the worker where the operation's caller is one. */
 HF_MUST_USE int cli_set_caller(struct cli *cli, const struct cli_caller *given,

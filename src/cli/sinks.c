@@ -32,7 +32,7 @@ static void put_note(struct op_out *out, const char *text)
     cli_note(of(out)->cli, "%s", text);
 }
 
-/* After the rows, where to go on. */
+/* After the rows, where to continue. */
 static int put_more(struct cli *cli, const struct op_list *list)
 {
     if (!list->next && !list->next_id)

@@ -73,7 +73,7 @@ static void put_status(struct cli *cli, const struct hf_work *work)
     }
 }
 
-/* What a holder needs to go on. */
+/* What a holder needs to continue. */
 static void put_lease(struct cli *cli, const struct hf_work *work, const char *token)
 {
     char text[24];

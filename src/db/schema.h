@@ -1,6 +1,6 @@
-/* What the layer above hands a driver at open. A driver knows the tables of its own statements
- * (sql/driver: hf_schema, hf_store, hf_store_log, hf_commit), which the first migration makes, and
- * nothing of any other table. */
+/* The schema that the layer above passes to a driver at open. A driver knows the tables of its own
+ * statements (sql/driver: hf_schema, hf_store, hf_store_log, hf_commit), which the first migration
+ * makes, and nothing of any other table. */
 #ifndef HF_DB_SCHEMA_H
 #define HF_DB_SCHEMA_H
 

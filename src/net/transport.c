@@ -1,4 +1,4 @@
-/* What all transports share. */
+/* Common parts of all transports. */
 #include <holdfast/sys/transport.h>
 
 void hf_transport_free(struct hf_transport *transport)

@@ -1,4 +1,5 @@
-/* What needs a person, told to a sink. The library finds it; this file has the sentences. */
+/* Findings that need a person, passed to a sink. The library finds it; this file has the sentences.
+ * */
 #include <stdio.h>
 #include <string.h>
 
@@ -97,7 +98,7 @@ static const char *then_text(const char *then)
     static const char *const texts[][2] = {
         { "timeout", ", times out in " },     { "deny", ", denied in " },
         { "approve", ", approved in " },      { "fail_turn", ", its turn fails in " },
-        { "next", ", another is asked in " }, { "result", ", goes on without in " },
+        { "next", ", another is asked in " }, { "result", ", continues without in " },
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (hf_same(texts[i][0], then))
@@ -173,7 +174,7 @@ static void say_unserved(struct saying *s)
 {
     if (!s->item->kind) {
         hf_buf_i64(s->out, number(s->item, "sessions"));
-        say(s, " of its sessions can go on for ");
+        say(s, " of its sessions can continue for ");
         say_age(s, s->now - s->item->since);
         say(s, ", and no worker takes them");
         return;

@@ -1,4 +1,4 @@
-/* What the operations on effects of processes and operations do. */
+/* The operations on effects of processes and operations. */
 #include "op/effect.h"
 
 #include <holdfast/journal.h>

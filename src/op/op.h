@@ -114,7 +114,7 @@ struct op_list {
     int64_t next_id;  /* the same as a number; 0: `next` says it */
 };
 
-/* What an operation tells its answer to. The first member of each implementation. */
+/* The receiver of an answer. The first member of each implementation. */
 struct op_out {
     const struct op_sink *sink;
 };
@@ -233,7 +233,7 @@ HF_MUST_USE int op_check_kind(struct op_call *call, const char *kind);
 /* A time span to the second, without its sign: how old, how long still. */
 const char *op_age(hf_ms ms, char out[24]);
 
-/* What a unit is to its user, in `out`: the name that it was given, its command or its
+/* The name of a unit for its user, in `out`: the name that it was given, its command or its
  * question, otherwise its source id. */
 #define OP_WHAT 192
 #define OP_QUESTION_KIND "question"

@@ -1,4 +1,4 @@
-/* What the operations on processes do. A process is a unit of work with facts of its own; what is
+/* The operations on processes. A process is a unit of work with facts of its own; what is
  * done to a process (cancel, complete, an event) is done to its unit. A drain ends what an owner
  * has started. */
 #include "op/process.h"

@@ -1,4 +1,4 @@
-/* What the tables of rows share: pieces of a row, and lists of errors. */
+/* Common parts of the tables of rows: pieces of a row, and lists of errors. */
 #ifndef HF_OP_ROWS_H
 #define HF_OP_ROWS_H
 

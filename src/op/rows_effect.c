@@ -36,7 +36,7 @@ const struct op op_effect_rows[] = {
       .answer = OP_LIST, .shape = &hf_effect_shape, .errors = op_read_errors,
       READER(OP_PAGED), .route = "GET /v1/effects", .run = op_run_effect_list },
     { "effect.resolve", "say what became of an effect",
-      "Stores the outcome and who said it. The host is told so when it begins the effect "
+      "Stores the outcome and who said it. The host gets it when it begins the effect "
       "again. With --status unknown the effect stays unknown, and `attention` does not "
       "list it any more.",
       hf_effect_resolve_inputs, NULL,

@@ -63,7 +63,7 @@ const struct op op_job_rows[] = {
       BLANK(hf_read_request, .id = NULL), show_examples, UNIT, .errors = op_get_errors,
       READER(OP_SHELL), .route = "GET /v1/jobs/{work_id}", .run = op_run_show },
     { "job.cancel", "cancel a job",
-      "A running job learns of it at its next renewal. Its later close-out is refused.",
+      "A running job sees it at its next renewal. Its later close-out is refused.",
       hf_job_reason_inputs, NULL, VERB(CANCEL), cancel_examples, UNIT, OPERATOR,
       .route = "POST /v1/jobs/{work_id}/cancel", .did = "cancelled",
       .run = op_run_change },
@@ -73,8 +73,8 @@ const struct op op_job_rows[] = {
       .run = op_run_change },
     { "job.release", "release a held job, so that it can run again",
       "A job that lost its worker five times in a row within an hour is held, because "
-      "it may be the cause of the crashes. So is an input of a session: its turn goes "
-      "on from its last step if the session has begun no other turn since, and begins "
+      "it may be the cause of the crashes. So is an input of a session: its turn "
+      "continues from its last step if the session has begun no other turn since, and begins "
       "anew otherwise. --anew permits this even if the turn has called a tool that is "
       "not safe to call again.",
       hf_job_release_inputs, NULL, VERB(RELEASE), release_examples, UNIT, OPERATOR,

@@ -1,4 +1,4 @@
-/* What can be typed after `holdfast provider` and `holdfast config`. */
+/* The rows of `holdfast provider` and `holdfast config`. */
 #include "op/op.h"
 
 #define CONFIG_OPTION                                                                    \
@@ -97,7 +97,8 @@ const struct op op_provider_rows[] = {
       "No provider is called, and no key is read.", config_options,
       .examples = list_examples, .exits = "3" },
     { "provider.check", "make one small call to a provider",
-      "Asks one of its models for a short answer and a tool call, and prints the model "
+      "Requests a short answer and a tool call from one of its models, and prints the "
+      "model "
       "that answered, the time, whether it streamed and called the tool, and the tokens "
       "used. The call is made once and is never repeated. Exits with 6 after a transient "
       "error, with 2 after any other.",

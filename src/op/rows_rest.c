@@ -92,7 +92,7 @@ const struct op op_store_rows[] = {
       .exits = "6 7 8 9" },
     { "store.log", "show the log of the store",
       "Entries are bumps of the incarnation, copies, and amnesties: a monitor noticed "
-      "that the store had stalled, and extended all leases by one term.",
+      "that the store stalled, and extended all leases by one term.",
       hf_log_inputs, NULL, BLANK(hf_read_request, .id = NULL), log_examples,
       .answer = OP_LIST, .shape = &hf_log_shape, .errors = op_read_errors, READER(0),
       .route = "GET /v1/store/log", .run = op_run_log },
@@ -378,7 +378,7 @@ static const struct hf_input ask_inputs[] = {
 static const struct op_example ask_examples[] = {
     { "deploy only if a person agrees",
       "holdfast ask 'Deploy?' --timeout 1h && ./deploy.sh" },
-    { "three ways to go on, in a script",
+    { "three ways to continue, in a script",
       "case $(holdfast ask 'The tests failed' --choices retry,skip,stop) in retry) ;; "
       "esac" },
     { .what = NULL },

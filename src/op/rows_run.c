@@ -1,4 +1,4 @@
-/* What can be typed after `holdfast run`. */
+/* The row of `holdfast run`. */
 #include "op/op.h"
 
 static const char *const run_disposition_words[] = { "owner_bound", "rerunnable", NULL };

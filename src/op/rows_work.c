@@ -1,4 +1,4 @@
-/* The rows of `work`: what can be asked of units of work. */
+/* The rows of `work`: operations on units of work. */
 #include "op/overview.h"
 #include "op/rows.h"
 #include "op/work.h"

@@ -1,4 +1,4 @@
-/* What the operations on schedules do. A schedule creates a unit at set times, its slots; checks of
+/* The operations on schedules. A schedule creates a unit at set times, its slots; checks of
  * its timing come first, so that no store is created for one that cannot be right. */
 #include "op/schedule.h"
 

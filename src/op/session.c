@@ -1,4 +1,4 @@
-/* What the operations on sessions do. A session is a conversation with an agent: its history is a
+/* The operations on sessions. A session is a conversation with an agent: its history is a
  * list of records, its inputs are messages and wakes, and a turn is the work on one of them. */
 #include "op/session.h"
 

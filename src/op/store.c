@@ -1,4 +1,4 @@
-/* What the operations on limits, policies and the store as a whole do: its log, its facts, and the
+/* The operations on limits, policies and the store as a whole: its log, its facts, and the
  * doctor, which examines it. The library reports rows one by one, and each goes to the sink of the
  * call. */
 #include "op/store.h"

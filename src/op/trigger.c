@@ -1,4 +1,4 @@
-/* What the operations on triggers do.
+/* The operations on triggers.
  *
  * `trigger` is the word of the shell for a subscription: the rule that an occurrence of a source
  * creates a unit. It is named by its owner scope and its key. An emission is an occurrence with the

@@ -1,4 +1,4 @@
-/* What the operations on waits do: list and show them, answer them (resolve, approve, deny), revoke
+/* The operations on waits: list and show them, answer them (resolve, approve, deny), revoke
  * them, and make their keys; and the cancel of a turn. A wait is one thing that a turn of a session
  * waits for. */
 #include "op/wait.h"

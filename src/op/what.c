@@ -1,4 +1,4 @@
-/* What a unit is to the person who made it: its name, its command or its question. */
+/* The name of a unit for the person who made it: its name, its command or its question. */
 #include <string.h>
 
 #include <holdfast/run.h>

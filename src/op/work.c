@@ -1,4 +1,4 @@
-/* What the operations on units of work do: create and enqueue, claim, the changes (one function for
+/* The operations on units of work: create and enqueue, claim, the changes (one function for
  * all verbs of a change), requeueing many (redrive), lists and trails. Checks of inputs against
  * each other come first, so that no store is opened for a request that cannot be right. */
 #include "op/work.h"
@@ -279,7 +279,7 @@ static int redrive_all(struct redrive *r)
         filter.status_count = 2;
     }
     do {
-        struct hf_answer *before = page; /* whose cursor it goes on from */
+        struct hf_answer *before = page; /* whose cursor it continues from */
         page = NULL;
         filter.after = before ? hf_answer_next(before) : NULL;
         rc = hf_work_list(call->store, &call->who, &filter, &page, call->err);
@@ -319,7 +319,7 @@ int op_list_page(struct op_call *call, struct hf_filter *filter, struct hf_answe
     struct hf_answer *page = NULL;
     int rc = 0;
     do {
-        struct hf_answer *before = page; /* whose cursor it goes on from */
+        struct hf_answer *before = page; /* whose cursor it continues from */
         page = NULL;
         filter->after = before ? hf_answer_next(before) : filter->after;
         rc = hf_work_list(call->store, &call->who, filter, &page, call->err);

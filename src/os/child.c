@@ -432,8 +432,8 @@ static bool stops(pid_t pid)
     return got == pid && WIFSTOPPED(status);
 }
 
-/* Lets it go on to its exec, and ends it there: before the first instruction of the command. Should
- * this process die meanwhile, so does the child. */
+/* Lets it continue to its exec, and ends it there: before the first instruction of the command.
+ * Should this process die meanwhile, so does the child. */
 static void hold(pid_t pid)
 {
     const long options = PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC;

@@ -1,4 +1,4 @@
-/* What files that must survive a crash have in common: writing all bytes, syncing a folder, and
+/* Common operations on files that must survive a crash: writing all bytes, syncing a folder, and
  * whether an open file is still the one under its path. */
 #include "os/fileio.h"
 

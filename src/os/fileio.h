@@ -1,4 +1,4 @@
-/* What files that must survive a crash have in common. */
+/* Common operations on files that must survive a crash. */
 #ifndef HF_OS_FILEIO_H
 #define HF_OS_FILEIO_H
 

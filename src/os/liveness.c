@@ -371,7 +371,7 @@ int hf_life_pidfd(const char *holder_text, bool *ret_gone)
         return -1;
     int fd = open_pidfd(holder.pid);
     bool dead = how_dead(&holder) != NULL;
-    /* Dead, but its work goes on: nothing to wait for that a pidfd could tell. */
+    /* Dead, but its work continues: nothing to wait for that a pidfd could tell. */
     *ret_gone = dead && work_is_gone(&holder);
     if (dead && fd >= 0) {
         (void)close(fd);

@@ -1,4 +1,4 @@
-/* What can be known of a holder's process: rule 5, proof of death.
+/* Facts about a holder's process: rule 5, proof of death.
  *
  * A holder is described when it claims: boot, pid namespace, time namespace, pid and start
  * time, as one JSON object. Only a pidfd proves death: none can be opened (ESRCH), it is
@@ -51,8 +51,8 @@ bool hf_life_busy(const char *holder);
 /* Does the holder name this lock file? */
 bool hf_life_names(const char *holder, const char *lock);
 
-/* A pidfd of the holder to wait on; -1 when it cannot be judged, is dead while its work goes
- * on, or (*ret_gone) is proven dead already. */
+/* A pidfd of the holder to wait on; -1 when it cannot be judged, is dead while its work
+ * continues, or (*ret_gone) is proven dead already. */
 int hf_life_pidfd(const char *holder, bool *ret_gone);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * The threads of one struct run the same function and share a lock with their owner. Under
  * the lock the owner changes what there is to do and wakes a thread. A thread looks for
- * something to do under the lock, does it without the lock, and otherwise sleeps. What waits to
- * be done is in a structure of the owner's.
+ * something to do under the lock, does it without the lock, and otherwise sleeps. The work that
+ * waits to be done is in a structure of the owner's.
  *
  * The function returns once it finds `stopping` set; whether it finishes first what waits is
  * its owner's decision. The calls below cannot fail where their contract is kept; a broken one

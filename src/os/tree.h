@@ -1,7 +1,7 @@
 /* The processes of a unit's work on this machine: rule 6, a dead wrapper is not dead work.
  *
  * Before it starts anything a runner makes a lock file, takes its lock and names it when it
- * claims. What it starts inherits the descriptor, so the lock is free only when all of it
+ * claims. A process that it starts inherits the descriptor, so the lock is free only when all of it
  * has gone. The file says whose it is, so that processes left behind are found on restart,
  * whatever became of the unit.
  *
@@ -24,7 +24,7 @@ struct hf_lockfile {
     char path[HF_LOCK_PATH];
 };
 
-/* What a lock file says. Texts are the arena's. A lock is of a unit of work (work_id) or of a
+/* The content of a lock file. Texts are the arena's. A lock is of a unit of work (work_id) or of a
  * tool call (session, call, fence; holdfast/child.h); with neither, nothing was started. */
 struct hf_lock_facts {
     const char *work_id;

@@ -1,4 +1,4 @@
-/* What the ledger hands to the drivers, and the public functions that open one. */
+/* The schema that the ledger passes to the drivers, and the public functions that open one. */
 #include "store/schema.h"
 
 #include <holdfast/store.h>

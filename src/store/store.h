@@ -104,7 +104,8 @@ int sql_receipt_find(struct hf_ops *ops, const struct hf_caller *who, const char
 void sql_receipt_add(struct hf_ops *ops, const struct hf_caller *who, const char *scope,
                      const uint8_t hash[32], const char *result);
 
-/* What goes in next to one new unit: in its transaction, and only if it is made. */
+/* The rows that are inserted next to one new unit: in its transaction, and only if
+ * it is created. */
 struct sql_beside {
     /* Appends calls that name the unit by its id and do nothing where there is none. */
     int (*add)(void *user, struct hf_ops *ops, const char *work_id, struct hf_err *err);

@@ -197,7 +197,7 @@ static void finish(const char *session)
     assert_int_equal(wait_for(pid), 0);
 }
 
-/* A process that goes on with the turn, and dies in its last model call. */
+/* A process that continues with the turn, and dies in its last model call. */
 static void die_in_last_call(const char *session, bool first)
 {
     pid_t pid = fork();

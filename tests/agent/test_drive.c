@@ -183,7 +183,7 @@ static void a_timeout_of_an_ask_or_probe_tool_is_not_known(void **state)
     drig_cut_tool(rig, "mail", true);
     drig_expect(rig, "store 3 wait approval:2/pay/1/happened "
                      "ask approval:2/mail/1/happened away\nend\n");
-    assert_non_null(strstr(drig_wait(rig, "2/pay/1/happened")->asked, "cannot be told"));
+    assert_non_null(strstr(drig_wait(rig, "2/pay/1/happened")->asked, "is not known"));
     assert_string_equal(drig_status(rig, "2/pay/1"), "started");
 }
 

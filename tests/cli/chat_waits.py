@@ -377,7 +377,7 @@ class Locked(Asking):
         self.assertEqual(terminal.ended(), 6)
         writer.execute("ROLLBACK")
         writer.close()
-        terminal.until("the turn goes on, its cancel could not be recorded: ")
+        terminal.until("the turn continues, its cancel could not be recorded: ")
 
 
 class Pipes(Asking):
@@ -388,7 +388,7 @@ class Pipes(Asking):
         self.assertEqual(said, [
             'holdfast: pay {"amount":250} needs an approval: May this be paid?\n',
             f"holdfast: it is answered by: holdfast approve {short}, or: holdfast deny {short} --reason TEXT\n",
-            "holdfast: the turn goes on when that is done: here, in a worker, or when session s is opened again\n"])
+            "holdfast: the turn continues when that is done: here, in a worker, or when session s is opened again\n"])
         self.cli("approve", short, "--actor", "human:bob")
         out, err = chat.communicate(timeout=SECONDS)
         self.assertEqual(out, 'The tools said: {"approved_by":"bob","result":"paid\\n"}\n')

@@ -107,7 +107,7 @@ class Help(Case):
                 found = re.search(r"holdfast ((?:--\S+ \S+ )*\w.*)", line)
                 if not found or not line.startswith("  ") or line.strip().startswith("#"):
                     continue
-                script = "set -- " + re.sub(r"\)( && .*| in .*)?$", "", found.group(1)) + \
+                script = "set -- " + re.sub(r"\)( && .*| in .*)?$| < \S+$", "", found.group(1)) + \
                     '\n"$HOLDFAST" --help "$@"'
                 script = script.replace(" -h\n", "\n")
                 env = {**self.env, "HOLDFAST": shutil.which("holdfast", path=self.env["PATH"]),

@@ -273,7 +273,7 @@ class Postgres(Filled):
             for words in (("session", "log", "asked"), ("session", "inputs", "asked"), ("wait", "list"),
                           ("session", "turn", "asked"), ("session", "turn", "held")):
                 self.assertEqual(self.ok("--db", copy, *words), self.ok(*words))
-            # The turn that waits goes on in the copy.
+            # The turn that waits continues in the copy.
             wait, = self.ok("--db", copy, "wait", "list")["items"]
             self.assertFalse(self.ok("--db", copy, "session", "show", "asked")["session"]["ready_at"])
             self.ok("--db", copy, "approve", wait["wait_id"])

@@ -251,8 +251,9 @@ static int monitor(void *user, struct hf_store *store, hf_ms *io_since,
 
 struct group {
     struct hf_batch batches[MEMBERS];
-    struct hf_call calls[MEMBERS][2];
+    struct hf_call calls[MEMBERS][3];
     struct hf_val args[MEMBERS][5];
+    struct hf_val meta[MEMBERS][6];
     struct db_member members[MEMBERS];
     char keys[MEMBERS][24];
 };
@@ -262,7 +263,7 @@ static char kept_keys[KEYS][24];
 static size_t kept_count;
 static unsigned key_count;
 
-/* One row; and, to be refused after that was done, the same once more. */
+/* One session; and, to be refused after that was done, the same once more. */
 static void fill_member(struct group *g, int i, bool refused)
 {
     int len = snprintf(g->keys[i], sizeof(g->keys[i]), "group-%u", key_count++);
@@ -272,15 +273,24 @@ static void fill_member(struct group *g, int i, bool refused)
     for (int k = 1; k < 4; k++) /* tenant, agent, config */
         g->args[i][k] = (struct hf_val){ .type = HF_VAL_TEXT, .at = "" };
     g->args[i][4] = (struct hf_val){ .type = HF_VAL_BYTES, .at = chain, .len = 32 };
-    for (int k = 0; k < 2; k++)
+    memset(g->meta[i], 0, sizeof(g->meta[i])); /* no parent, cause, labels */
+    g->meta[i][0] = g->args[i][0];
+    g->meta[i][1] = (struct hf_val){ .type = HF_VAL_TEXT, .at = "root", .len = 4 };
+    g->meta[i][5] = g->args[i][4];
+    for (int k = 0; k < 3; k++)
         g->calls[i][k] = (struct hf_call){ .statement = HF_SQL_SESSION_INSERT,
                                            .width = 5,
                                            .rows = 1,
                                            .args = g->args[i],
                                            .expect = 1 };
+    g->calls[i][1] = (struct hf_call){ .statement = HF_SQL_SESSION_INSERT_META,
+                                       .width = 6,
+                                       .rows = 1,
+                                       .args = g->meta[i],
+                                       .expect = 1 };
     g->batches[i] = (struct hf_batch){ .alloc = hf_alloc_system(),
                                        .calls = g->calls[i],
-                                       .call_count = refused ? 2 : 1 };
+                                       .call_count = refused ? 3 : 2 };
     g->members[i] = (struct db_member){ .batch = &g->batches[i] };
 }
 

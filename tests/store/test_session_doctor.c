@@ -1,6 +1,6 @@
 /* Damage to sessions that plain SQL without the guards has done: a check finds it, on both engines,
  * and nothing where there is none; verbs report it as damage, a commit does not build on it, and
- * other sessions go on. */
+ * other sessions continue. */
 #include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <sqlite3.h>

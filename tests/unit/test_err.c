@@ -15,7 +15,7 @@ static void codes_say_what_the_table_says(void **state)
     assert_string_equal(hf_err_wire(HF_ELEASELOST), "lease_lost");
     assert_string_equal(hf_err_text(HF_ELEASELOST), "the lease is no longer yours");
     assert_string_equal(hf_err_action(HF_ELEASELOST),
-                        "stop this work; claim again to go on");
+                        "stop this work; claim again to continue");
     assert_int_equal(hf_err_class(HF_ELEASELOST), HF_CLASS_TERMINAL);
     assert_int_equal(hf_err_exit(HF_ELEASELOST), 5);
     assert_int_equal(hf_err_http(HF_ELEASELOST), 409);

@@ -1,4 +1,4 @@
-/* The conformance suite: what every store must do, as named cases.
+/* The conformance suite: the duties of every store, as named cases.
  *
  * For those who write a store (sys/store.h) or a SQL driver (sys/driver.h): pass a
  * factory, run the cases, read what failed. The suite is the archive
@@ -42,7 +42,7 @@ struct hf_conform_factory {
     unsigned without; /* needs that its stores do not meet */
 };
 
-/* What a case needs: a factory with `again`; a store with schedules, triggers, processes,
+/* The requirements of a case: a factory with `again`; a store with schedules, triggers, processes,
  * sessions, waits. */
 #define HF_CONFORM_AGAIN 1u
 #define HF_CONFORM_SCHEDULES 2u
@@ -64,7 +64,7 @@ struct hf_conform_case {
 HF_API size_t hf_conform_case_count(void);
 HF_API const struct hf_conform_case *hf_conform_case_at(size_t i);
 
-/* Where it failed, what was expected, what was found. */
+/* The place of the failure, the expected value and the actual one. */
 struct hf_conform_failure {
     char text[1200];
 };

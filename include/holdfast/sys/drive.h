@@ -33,14 +33,14 @@ extern "C" {
 
 struct hf_drive;
 
-/* What drives of one agent share. The setup and the host outlive them.
+/* The configuration that drives of one agent share. The setup and the host outlive them.
  *   tools         NULL: none; the drive holds a reference
  *   host          NULL: journal
  *   tool_limit    calls of a batch that run at once; 0: 8
  *   tool_retries  how often a recorded failure of a safe or keyed tool is retried; 0: 3;
  *                 -1: never
- *   away_ms       a turn that waits for a time stays resident if it comes within so long; 0:
- *                 30,000 */
+ *   away_ms       a turn that waits for a time stays resident if that time is at most this far
+ *                 away; 0: 30,000 */
 struct hf_drive_config {
     size_t size;
     const struct hf_alloc *alloc; /* NULL: the system's */
@@ -99,7 +99,7 @@ struct hf_drive_step {
     size_t begun_count;
     const struct hf_effect_settled *settled;
     size_t settled_count;
-    const struct hf_effect_blob *blobs; /* what the begun model call refers to */
+    const struct hf_effect_blob *blobs; /* of the begun model call */
     size_t blob_count;
     const struct hf_wait_spec *waits; /* all that the turn waits for now, new ones last */
     size_t wait_count;
@@ -108,7 +108,7 @@ struct hf_drive_step {
     hf_ms active_ms; /* since the step before, or since the claim */
 };
 
-/* The end of the turn: what the session's commit takes. */
+/* The end of the turn, as the session's commit takes it. */
 struct hf_drive_commit {
     int64_t step;
     int64_t node_count;
@@ -166,7 +166,7 @@ enum hf_drive_event_kind { HF_DRIVE_EVENTS(X) };
 HF_API const char *hf_drive_action_name(enum hf_drive_action_kind kind);
 HF_API const char *hf_drive_event_name(enum hf_drive_event_kind kind);
 
-/* What to do. What it points to lives until the event that answers it; of EMIT, BACK and END
+/* An action for the host. Its pointers live until the event that answers it; of EMIT, BACK and END
  * until the next call on the drive. */
 struct hf_drive_action {
     enum hf_drive_action_kind kind;
@@ -185,7 +185,7 @@ struct hf_drive_action {
     const char *message;
 };
 
-/* What happened. What it points to is lent until hf_drive_feed returns; a surface outlives the
+/* An event for the drive. Its pointers are lent until hf_drive_feed returns; a surface outlives the
  * drive. */
 struct hf_drive_event {
     enum hf_drive_event_kind kind;
@@ -204,7 +204,7 @@ struct hf_drive_event {
     enum hf_status status;
 };
 
-/* A drive for a claimed turn. HF_EINVAL, HF_ENOMEM. What is wrong with the save is told by the
+/* A drive for a claimed turn. HF_EINVAL, HF_ENOMEM. A fault of the save is reported by the
  * action BACK: HF_ENEWER waits 30 s, so that a newer worker takes the turn. */
 HF_API HF_MUST_USE int hf_drive_new(const struct hf_drive_config *config,
                                     const struct hf_drive_turn *turn,
@@ -215,7 +215,7 @@ HF_API void hf_drive_free(struct hf_drive *drive); /* NULL is fine */
 HF_API bool hf_drive_next(struct hf_drive *drive, struct hf_drive_action *ret_action);
 
 /* Takes an event. One that answers nothing (a late reply, a call that was settled) is ignored.
- * What goes wrong inside, memory too, becomes the action BACK: the turn is handed back as its
+ * A fault inside, also of memory, becomes the action BACK: the turn is handed back as its
  * last step left it. */
 HF_API void hf_drive_feed(struct hf_drive *drive, const struct hf_drive_event *event);
 

@@ -9,7 +9,7 @@
  *   hf_now()          wall time, ms        hf_lease_now()    lease clock, ms
  *   hf_incarnation()  of this store        hf_expect(n, m)   fails the batch unless n = m
  *   hf_next_id()      a number for a new row, larger than every one in use
- * The clocks may go on from one statement of a transaction to the next: a statement that waited
+ * The clocks may advance from one statement of a transaction to the next: a statement that waited
  * for a lock reads the time after the wait. The incarnation is constant within a transaction.
  * They are for statements only: never in views, triggers, CHECKs or indexes, which plain
  * tools read too.
@@ -48,7 +48,7 @@ struct hf_call {
                          this number less one, before it, returned no rows */
     size_t
         bytes_max; /* of one argument set that reads: rows end with the one whose values make
-                         so many bytes; 0: no bound. A server may have sent more */
+                         this many bytes; 0: no bound. A server may have sent more */
     /* filled by the driver */
     bool full; /* bytes_max was reached: there may be more rows */
     int64_t changed;

@@ -16,12 +16,12 @@
 extern "C" {
 #endif
 
-/* What a driver must know of a host.
+/* The facts about a host that a driver needs.
  *   promise        one sentence for people: what survives a crash
  *   journaled      steps are stored; otherwise only the commit is
  *   retries        the host repeats failed tool calls; the driver does not
  *   serial         no two effects of a turn may be out at once
- *   segment_steps  hand the turn back after so many steps; 0: never */
+ *   segment_steps  hand the turn back after this many steps; 0: never */
 struct hf_effect_host {
     const char *name;
     const char *promise;

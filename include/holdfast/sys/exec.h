@@ -52,7 +52,7 @@ struct hf_engine_call {
  *                      to do instead. line: in the code, 0 when not known
  *   value              of finished and failed: canonical JSON
  *   bindings           of done and finished: all of them, in canonical form
- *   notes              what the model should know though it ended well                    */
+ *   notes              remarks for the model on a cell that ended well                    */
 struct hf_engine_stop {
     enum hf_cell_end end;
     enum hf_op_kind kind;
@@ -94,8 +94,8 @@ struct hf_engine_ops {
     int (*step)(struct hf_engine_run *run, const struct hf_engine_answer *answer,
                 struct hf_engine_stop *ret_stop, struct hf_err *err);
 
-    /* Bounds the next step to about so many steps; it may stop with `sliced`, and the step
-     * after it goes on, with no answer. It must not change what the cell does. NULL: this
+    /* Bounds the next step to about this many steps; it may stop with `sliced`, and the step
+     * after it continues, with no answer. It must not change what the cell does. NULL: this
      * engine does not stop early. */
     void (*slice)(struct hf_engine_run *run, int64_t steps);
 

@@ -3,8 +3,8 @@
  * The machine owns states, ids, budgets, usage and saving; a protocol decides what a reply
  * means and what comes next. It is called with a struct hf_move, reads from it, and answers
  * by calling hf_act_* on it: any number of emits and appends, and as its last act exactly
- * one start or finish. None, two, or an act after it is HF_EPROTOCOL, and the machine is as
- * if the call had not been made.
+ * one start or finish. None, two, or an act after it is HF_EPROTOCOL, and the machine is as before
+ * the call.
  *
  * A protocol keeps no state of its own between calls: what it must remember goes into
  * records or into a driver state. It must be deterministic. Its methods run on the thread
@@ -109,8 +109,8 @@ struct hf_exec_start {
 /* Acts that come last. `driver` may be NULL.
  *   start_tools   a call whose id is not of hf_move_call_id or hf_move_calls, or is in the
  *                 batch already, gets another; one without a tool or with arguments that
- *                 are not JSON is born answered. If all are answered, tools_done follows at
- *                 once and no effect goes out
+ *                 are not JSON is answered from the start. If all are answered, tools_done follows
+ *                 at once and no effect goes out
  *   checkpoint    on_empty NULL: then another iteration; otherwise the turn ends with it
  * HF_EPROTOCOL: an act was the last one already, or the driver state is malformed; HF_EINVAL,
  * HF_ETOOBIG for what was passed; HF_ENOMEM. */

@@ -4,7 +4,7 @@
  * tests. One number, the seed of a schedule, decides what workers, sweepers, submitters and
  * operators do, in which order, and what goes wrong meanwhile; so a schedule that shows a
  * fault shows it again. Watched are the promises of docs/GUARANTEES.md: after every call the
- * rows and the event log are folded and compared with what callers were told; in the end the
+ * rows and the event log are folded and compared with the answers to callers; in the end the
  * faults stop, and everything must come to its end.
  *
  *     struct hf_sim_options options = { .size = sizeof options, .seed = 1, .schedules = 100 };
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* What can go wrong. Words are what the command line and the report show. */
+/* Faults. The command line and the report show the words. */
 #define HF_SIM_FAULTS(X)                                                                 \
     X(CRASH, "crash")               /* an actor dies and comes back as another boot */   \
     X(PAUSE, "pause")               /* an actor sleeps past its leases: a zombie    */   \
@@ -56,7 +56,7 @@ extern "C" {
 enum hf_sim_fault { HF_SIM_FAULTS(X) HF_SIM_FAULT_COUNT };
 #undef X
 
-/* What the fleet works on. */
+/* The work of the fleet. */
 #define HF_SIM_WORKLOADS(X)                                                              \
     X(PLAIN, "plain")       /* units that end, fail, wait or are handed back       */    \
     X(CHAIN, "chain")       /* each makes the next, in one lane                    */    \

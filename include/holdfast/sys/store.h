@@ -240,12 +240,12 @@ struct hf_wait_methods {
     int (*rotate)(struct hf_store *store, hf_ms valid_ms, struct hf_err *err);
 };
 
-/* A page of a list ends with the row that brings its texts to so many bytes, and after it has
- * looked at so many rows. */
+/* A page of a list ends with the row that brings its texts to this many bytes, and after the store
+ * has looked at this many rows. */
 #define HF_PAGE_BYTES ((int64_t)4 << 20)
 #define HF_PAGE_ROWS 20000
 
-/* What a store knows of one finding. Texts are borrowed until the callback returns. */
+/* The facts of a store about one finding. Texts are borrowed until the callback returns. */
 struct hf_look_row {
     /* The unit, without resume_payload, result and retry_policy, and with a payload only where
      * its kind is run or question; NULL: the finding is not about a unit. */
@@ -351,7 +351,7 @@ struct hf_store_methods {
      * within a third of their term, get one more term; that is noted in the store's log. */
     int (*amnesty)(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
                    struct hf_err *err);
-    /* What happened to the store as a whole: entries before `before`, newest first. */
+    /* Changes of the store as a whole: entries before `before`, newest first. */
     int (*log)(struct hf_store *store, int64_t before, size_t limit, hf_logged *each,
                void *user, struct hf_err *err);
     int (*policy_set)(struct hf_store *store, const char *scope,

@@ -68,8 +68,8 @@ struct hf_http_request {
     const struct hf_http_guard *guard;
 };
 
-/* What a caller of a transport is told, in this order: head at most once, body any number
- * of times, end exactly once, unless the exchange is cancelled. Arguments are borrowed
+/* The events that a caller of a transport receives, in this order: head at most once, body any
+ * number of times, end exactly once, unless the exchange is cancelled. Arguments are borrowed
  * until the callback returns. Header names are lower case. Each callback may call cancel
  * and start of any transport. */
 struct hf_http_sink {

@@ -37,7 +37,7 @@ void agent_work_stop(struct agent_work *work, hf_ms grace_ms);
 /* Steps the loop until the worker has stopped, and releases it. */
 void agent_work_end(struct agent_work *work);
 
-/* What a run knows of itself. */
+/* The state of a run. */
 struct agent_ran {
     const char *session_id;
     const char *work_id; /* NULL: nothing was sent */

@@ -1,4 +1,4 @@
-/* What became of a turn, from what the store has: its outcome, its records and its journal. */
+/* The report about a turn, from the store: its outcome, its records and its journal. */
 #include <string.h>
 
 #include <holdfast/turn_json.h>

@@ -137,7 +137,7 @@ static int turn_to_cancel(struct run *run, struct hf_arena *arena, const char **
     return rc;
 }
 
-/* Asks the store to cancel the turn; whichever worker drives it hears of that. */
+/* Asks the store to cancel the turn; whichever worker drives it sees that. */
 static int cancel_elsewhere(struct run *run, struct hf_err *err)
 {
     struct hf_session_cancel request = { .size = sizeof(request),
@@ -256,7 +256,7 @@ static int leave_cancelled(struct run *run, struct hf_err *err)
     struct hf_err why = { 0 };
     int rc = cancel_elsewhere(run, &why);
     if (rc)
-        hf_fail(err, rc, NULL, "the turn goes on, its cancel could not be recorded: %s",
+        hf_fail(err, rc, NULL, "the turn continues, its cancel could not be recorded: %s",
                 why.message);
     return rc;
 }

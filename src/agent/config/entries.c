@@ -1,4 +1,5 @@
-/* What is special in each kind of table: checks of its own, and what is made of its values. */
+/* The rules of each kind of table: its own checks, and the structs that are made from its values.
+ * */
 #include <string.h>
 
 #include <holdfast/bounds.h>

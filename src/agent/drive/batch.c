@@ -358,9 +358,9 @@ static int finish_cut(struct hf_drive *drive, struct drive_call *call, bool time
         return drive_ask_truth(drive, call,
                                timed_out
                                    ? "the call was out of time; whether it happened "
-                                     "cannot be told"
+                                     "is not known"
                                    : "the call was stopped; whether it happened "
-                                     "cannot be told");
+                                     "is not known");
     if (timed_out)
         return retry_or_finish(drive, call, &result);
     result = (struct hf_tool_result){ .outcome = HF_TOOL_CANCELLED,
@@ -411,7 +411,7 @@ int drive_answer(struct hf_drive *drive, const struct hf_drive_event *event)
     return rc ? rc : drive_fill(drive);
 }
 
-/* What is known of a call that was not started, or not again after its last attempt failed. */
+/* What is known about a call that was not started, or not again after its last attempt failed. */
 static struct hf_tool_result cancelled_result(const struct drive_call *call)
 {
     return (struct hf_tool_result){

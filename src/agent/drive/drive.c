@@ -39,7 +39,8 @@ const struct hf_effect_host *hf_effect_host_journal(void)
 {
     static const struct hf_effect_host host = {
         .name = "journal",
-        .promise = "a turn goes on from its last step, with the one effect that is open",
+        .promise =
+            "a turn continues from its last step, with the one effect that is open",
         .journaled = true,
     };
     return &host;

@@ -16,7 +16,7 @@
 #include "base/buf.h"
 
 /* How long to wait before trying again, in milliseconds. */
-#define DRIVE_BACK_MS 30000 /* a turn that this worker cannot go on with */
+#define DRIVE_BACK_MS 30000 /* a turn that this worker cannot continue with */
 #define DRIVE_AGAIN_MS 200  /* an effect that could not be started here */
 #define DRIVE_STORE_MS                                                                   \
     100 /* the first wait for a store that is away, doubled each time */
@@ -87,7 +87,7 @@ struct drive_held {
     const struct hf_record *record;
 };
 
-/* What the next transaction will hold, in an arena of its own. */
+/* The content of the next transaction, in an arena of its own. */
 struct drive_pending {
     struct hf_arena arena;
     struct hf_effect_entry *begun;
@@ -234,7 +234,7 @@ int drive_copy_waits(struct hf_drive *drive, const struct hf_drive_turn *turn);
  * approved_by NULL: there is none. */
 int drive_recall_approval(struct hf_drive *drive, struct drive_call *call);
 /* A call that a lost worker had begun waits for its end or for a question, or is answered by the
- * outcome; *ret_known false: no wait tells of it. */
+ * outcome; *ret_known false: no wait has it. */
 int drive_recall_end(struct hf_drive *drive, struct drive_call *call, bool *ret_known);
 /* The call waits from now on. */
 int drive_ask_approval(struct hf_drive *drive, struct drive_call *call);
@@ -244,7 +244,7 @@ int drive_defer(struct hf_drive *drive, struct drive_call *call,
 int drive_ask_truth(struct hf_drive *drive, struct drive_call *call, const char *why);
 /* Nothing is left to do here except to wait, and for long. */
 bool drive_may_go_away(const struct hf_drive *drive);
-/* What the turn waits for, into the step. */
+/* Adds the waits of the turn to the step. */
 int drive_list_waits(struct hf_drive *drive, struct hf_arena *arena,
                      struct hf_drive_step *step);
 

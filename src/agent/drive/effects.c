@@ -1,4 +1,4 @@
-/* What each effect of the turn machine asks for, and what a model's reply answers.
+/* The work for each effect of the turn machine, and the answer that a model's reply is.
  *
  * An effect goes out only after the store has its intent. A model call is decided by the journal:
  * without an entry its intent joins the pending step (DRIVE_INTENT); while that step
@@ -6,7 +6,7 @@
  * settles it (SETTLED) in the next step. With a settled entry the stored outcome answers the
  * machine, without a call. An entry that a lost worker left open is armed again, under the same
  * key. The envelope is canonical JSON of what identifies the request: if a stored one differs, the
- * turn would go on from another history, and it fails. */
+ * turn would continue from another history, and it fails. */
 #include "agent/drive/drive.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What a turn waits for: approvals, calls that are completed from outside (deferred), the truth
+/* The waits of a turn: approvals, calls that are completed from outside (deferred), the truth
  * about a call of which it is not known whether it happened, and times that are far away.
  *
  * A call that waits has a wait with a name made of its effect's key. The waits of the turn were
@@ -342,7 +342,7 @@ static int apply_truth(struct hf_drive *drive, struct drive_call *call,
     if (!outcome_is(wait, "deny"))
         return drive_finish_unknown(drive, call,
                                     "an earlier worker started the call; a person was "
-                                    "asked whether it happened, and did not answer");
+                                    "asked whether it happened, and no answer came");
     int rc = outcome_text(drive, wait, "reason", &reason);
     const char *message =
         rc ? NULL : told_by(drive, wait, " says that the call did not happen", reason);

@@ -41,7 +41,7 @@ struct hf_invocation {
     bool given_up;
     atomic_bool stopped;
     atomic_bool ended;    /* the tool's side is through */
-    atomic_bool unposted; /* the loop could not be told of it: the timer looks */
+    atomic_bool unposted; /* the loop did not get a message about it: the timer looks */
 
     /* The tool's side writes these before it ends. */
     struct hf_arena answers;

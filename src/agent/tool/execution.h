@@ -21,7 +21,7 @@ struct tool_capture {
     int64_t bytes; /* that were written to the stream */
 };
 
-/* What to execute. All is lent for as long as the execution lives. */
+/* The command to execute. All is lent for as long as the execution lives. */
 struct tool_command {
     const char *const *argv;
     const char *const *env;

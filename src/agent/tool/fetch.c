@@ -153,7 +153,7 @@ static const char *header(const struct hf_http_header *headers, size_t count,
     return NULL;
 }
 
-/* Goes on at another address, which is checked as the first one was. */
+/* Continues at another address, which is checked as the first one was. */
 static void follow(struct fetch *fetch, const char *location)
 {
     const struct hf_alloc *alloc = fetch->tools->alloc;

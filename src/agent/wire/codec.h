@@ -21,7 +21,7 @@ int hf_options_effort(const struct hf_options *options);
 bool hf_options_stream(const struct hf_options *options);
 bool hf_options_images(const struct hf_options *options);
 
-/* What endpoints of one family differ in. */
+/* The differences between endpoints of one family. */
 struct hf_dialect {
     const char *token_field; /* openai-chat: the name of the output cap */
     uint32_t omit;           /* a bit for each option that the endpoint does not have */

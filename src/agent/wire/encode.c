@@ -1,4 +1,4 @@
-/* What the encoders share. */
+/* Common parts of the encoders. */
 #include <string.h>
 
 #include <holdfast/bounds.h>

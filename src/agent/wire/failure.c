@@ -102,7 +102,7 @@ static const struct {
     { "internal_server_error",      true,  BROKEN },
 };
 
-/* Phrases in a message, in lower case. One that speaks of a rate is never about length. */
+/* Phrases in a message, in lower case. One about a rate is never about length. */
 static const struct {
     const char *phrase;
     bool about_length;

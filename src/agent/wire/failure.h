@@ -1,4 +1,4 @@
-/* What went wrong with a call, from evidence. The rules are tables (failure.c); the texts
+/* The failure of a call, from evidence. The rules are tables (failure.c); the texts
  * of an error are the tables' own, so that nothing of a request, a response or a header can
  * get into one. Pure. */
 #ifndef HF_AGENT_WIRE_FAILURE_H

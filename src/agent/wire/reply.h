@@ -65,7 +65,7 @@ void hf_reply_count(struct hf_span raw, int64_t *counter);
 /* Tells the usage so far. */
 void hf_reply_tell_usage(struct hf_reply *reply);
 
-/* What is there as a response: parts with content, in the order in which they began. It
+/* The content so far as a response: parts with content, in the order in which they began. It
  * borrows from the reply. HF_ENOMEM. */
 HF_MUST_USE int hf_reply_response(struct hf_reply *reply,
                                   struct hf_llm_response *ret_response);

@@ -27,7 +27,7 @@ void hf_wire_init(struct hf_wire *wire, const struct hf_alloc *alloc,
 void hf_wire_fini(struct hf_wire *wire);
 void hf_wire_receipt(struct hf_wire *wire, const struct hf_encode *encode);
 
-/* What the transport heard. `wall_ms` is now, for a Retry-After that is a date. Nothing is
+/* An event of the transport. `wall_ms` is now, for a Retry-After that is a date. Nothing is
  * read once hf_wire_is_over. */
 void hf_wire_head(struct hf_wire *wire, int status, const struct hf_http_header *headers,
                   size_t count, hf_ms wall_ms);
@@ -39,7 +39,7 @@ bool hf_wire_is_over(const struct hf_wire *wire);
 bool hf_wire_is_whole(const struct hf_wire *wire);
 
 /* Tells EVIDENCE and END, once: the exchange is over, with the transport's fault if it had
- * one. What END points to lives until hf_wire_fini. */
+ * one. The pointers of END live until hf_wire_fini. */
 void hf_wire_end(struct hf_wire *wire, enum hf_http_fault fault);
 
 #endif

@@ -87,7 +87,7 @@ static int choose_agent(struct chat *chat)
 }
 
 /* SESSION; a fresh one for "-" and --new; otherwise the user's own with this agent, so that the
- * same command goes on with the same conversation. */
+ * same command continues with the same conversation. */
 static int choose_session(struct chat *chat, bool *ret_open)
 {
     struct cli *cli = chat->cli;
@@ -204,7 +204,7 @@ static void show_title(struct chat *chat)
     screen_title(&chat->screen, chat->session_id, detail);
 }
 
-/* A failure inside a conversation is shown, and the conversation goes on. */
+/* A failure inside a conversation is shown, and the conversation continues. */
 static void act(struct chat *chat, const char *line)
 {
     int rc = 0;

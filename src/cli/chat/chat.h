@@ -2,7 +2,7 @@
  *
  * One thread and one loop. At the prompt the loop is stepped until a line was sent; a message is
  * then run by hf_agent_run, which steps the same loop, so that keys and signals are heard at all
- * times. What is typed while a turn runs is kept for the next prompt.
+ * times. Text that is typed while a turn runs is kept for the next prompt.
  */
 #ifndef HF_CLI_CHAT_CHAT_H
 #define HF_CLI_CHAT_CHAT_H
@@ -28,7 +28,7 @@ struct chat_tool {
     bool ended; /* kept, so that it is known to have been shown */
 };
 
-/* What the prompt of a question is for. */
+/* The purpose of the prompt of a question. */
 enum chat_asks {
     ASKS_NOTHING, /* there is none */
     ASKS_SOON,    /* it was shown a moment ago: keys were not meant for it */
@@ -45,7 +45,7 @@ struct chat_told {
     char tool[80];
 };
 
-/* What the turn waits for. */
+/* The waits of the turn. */
 struct chat_waits {
     struct hf_timer timer;
     bool looking; /* for open waits, on the executor */
@@ -111,7 +111,7 @@ void chat_flush(struct chat *chat);
 /* A remark; `failed`: in red. Formatted text is cut at 1 KiB. */
 void chat_note(struct chat *chat, bool failed, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A failure of a call, with what to do about it. The conversation goes on. */
+/* A failure of a call, with what to do about it. The conversation continues. */
 void chat_complain(struct chat *chat, int code);
 hf_ms chat_now(const struct chat *chat);
 /* Opens the agent again, with the model that is named now. */
@@ -122,7 +122,7 @@ HF_MUST_USE int chat_open_agent(struct chat *chat);
 HF_MUST_USE int chat_listen(struct chat *chat);
 /* Shows the prompt that is there, if any: of the conversation or of a question. */
 void chat_prompt(struct chat *chat);
-/* The conversation is over; a turn goes on without this process. */
+/* The conversation is over; a turn continues without this process. */
 void chat_leave(struct chat *chat);
 /* Shows the prompt and returns when a text was sent, or the conversation is over. */
 void chat_ask(struct chat *chat);
@@ -131,7 +131,7 @@ void chat_ask(struct chat *chat);
 
 /* Sends a text, or what the session has still to do if it is NULL, and shows the turn. */
 HF_MUST_USE int chat_run(struct chat *chat, const char *text);
-/* What the agent tells while it runs. `user` is the chat. */
+/* Receives the events of the agent while it runs. `user` is the chat. */
 void chat_heard(void *user, const struct hf_worker_event *event);
 
 /* ---- waits.c: questions of the turn ---------------------------------------------------- */
@@ -144,7 +144,7 @@ void chat_waits_begin(struct chat *chat, bool look);
 void chat_waits_end(struct chat *chat);
 /* A wait was opened. */
 void chat_waits_look(struct chat *chat);
-/* The turn goes on, or has ended: tells how what was asked was answered. */
+/* The turn continues, or has ended: tells how what was asked was answered. */
 void chat_waits_refresh(struct chat *chat);
 /* Takes the question off: it is not asked again. */
 void chat_waits_drop(struct chat *chat);

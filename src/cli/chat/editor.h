@@ -13,7 +13,7 @@
 #define EDITOR_BYTES_MAX (256u << 10) /* of a text; what is beyond is left out */
 #define EDITOR_HISTORY_MAX 200
 
-/* What a byte led to. */
+/* The result of a byte. */
 enum editor_event {
     EDITOR_NONE,    /* nothing to show */
     EDITOR_CHANGED, /* the text or its cursor */

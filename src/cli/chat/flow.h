@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 
-/* What the current line has begun with, to indent the lines that continue a list's item. */
+/* The beginning of the current line, to indent the lines that continue a list's item. */
 enum flow_lead { LEAD_SPACE, LEAD_BULLET, LEAD_NUMBER, LEAD_NUMBER_END, LEAD_OVER };
 
 struct flow {
@@ -38,7 +38,7 @@ struct flow {
 /* Begins with an empty line. width 0: lines are not wrapped. `out` is borrowed until flow_fini. */
 void flow_init(struct flow *flow, struct hf_buf *out, size_t width);
 void flow_fini(struct flow *flow);
-/* Before any text: its first line begins with a mark of so many columns, which lasts as long as
+/* Before any text: its first line begins with a mark of this many columns, which lasts as long as
  * the flow, and all others with as many spaces. */
 void flow_hang(struct flow *flow, const char *mark, size_t columns);
 

@@ -128,10 +128,11 @@ static void plain_asked(struct show *show, const struct show_wait *wait)
         cli_note(cli, "it is answered by: %s", command[0]);
     else
         cli_note(cli, "it is answered by: %s, or: %s", command[0], command[1]);
-    cli_note(cli,
-             "the turn goes on when that is done: here, in a worker, or when session %s "
-             "is opened again",
-             wait->session_id);
+    cli_note(
+        cli,
+        "the turn continues when that is done: here, in a worker, or when session %s "
+        "is opened again",
+        wait->session_id);
 }
 
 static void plain_answered(struct show *show, const struct show_answer *answer)

@@ -1,6 +1,6 @@
 /* The line editor on the screen: its rows, broken at the width, and the cursor in them.
  *
- * It is pure. What was painted is remembered, so that the next painting can begin at its first
+ * It is pure. The last painting is stored, so that the next painting can begin at its first
  * row and overwrite it. A text with more rows than the screen is shown in part, around the
  * cursor.
  */

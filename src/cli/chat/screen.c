@@ -385,7 +385,7 @@ static void on_tool_ended(struct show *show, const struct show_tool *tool)
 #define SHOWN_LINES 5
 #define SHOWN_BYTES 300
 
-/* "    amount  ": the name of an argument, cut or filled up to so many columns. */
+/* "    amount  ": the name of an argument, cut or filled up to this many columns. */
 static const char *member_mark(struct hf_span name, size_t columns, char out[128])
 {
     struct glyph glyph;

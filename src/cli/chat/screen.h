@@ -1,5 +1,5 @@
 /* A conversation on a terminal: blocks of text from top to bottom, and below them either the
- * line editor or one line that says what is going on.
+ * line editor or one line that shows the current activity.
  *
  * It is pure: what is to be written to the terminal is in `out`. Nothing that has scrolled away
  * is ever touched; only the last rows are (the editor, the status, the current line of text).
@@ -13,7 +13,8 @@
 
 #define SCREEN_MARK "› " /* of the usual prompt */
 
-/* What was written last; a blank line is between two blocks, except between tools. */
+/* The kind of block that was written last; a blank line is between two blocks, except between
+ * tools. */
 enum screen_block { BLOCK_NONE, BLOCK_TEXT, BLOCK_TOOL, BLOCK_NOTE };
 
 struct screen {

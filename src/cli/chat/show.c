@@ -1,4 +1,4 @@
-/* What both forms say of a question: its commands, its deadline, its answer. */
+/* The text of both forms about a question: its commands, its deadline, its answer. */
 #include "cli/chat/show.h"
 
 #include <stdio.h>
@@ -53,7 +53,7 @@ const char *show_policy(const struct show_wait *wait)
     static const char *const words[][2] = {
         { "deny", "denied" },
         { "approve", "approved" },
-        { "result", "the model is told that none came" },
+        { "result", "the model reads that none came" },
         { "fail_turn", "the turn fails" },
         { "next", "another is asked" },
     };

@@ -22,7 +22,7 @@ struct show_tool {
 /* The end of a turn. */
 struct show_end {
     const char *session_id;
-    const char *turn_id; /* NULL: the turn goes on elsewhere */
+    const char *turn_id; /* NULL: the turn continues elsewhere */
     const char *outcome; /* a word of HF_OUTCOMES */
     bool failed;         /* it has no answer */
     bool cancelled;      /* because that was asked for */
@@ -34,7 +34,7 @@ struct show_end {
     bool text_shown; /* by `text` */
 };
 
-/* What is asked about a call. */
+/* A question about a call. */
 enum show_ask {
     SHOW_APPROVAL, /* whether it may be made */
     SHOW_HAPPENED, /* whether it happened */
@@ -57,7 +57,7 @@ struct show_wait {
     const char *policy; /* what happens then; a word of HF_WAIT_POLICIES */
 };
 
-/* What became of it. */
+/* Its outcome. */
 struct show_answer {
     enum show_ask ask;
     const char *wait_id;
@@ -73,7 +73,7 @@ struct show;
 struct show_methods {
     /* A piece of the answer. */
     void (*text)(struct show *show, struct hf_span text);
-    /* What was shown of the answer since the last tool does not count: it begins again. */
+    /* The part of the answer that was shown since the last tool does not count: it begins again. */
     void (*reset)(struct show *show);
     /* The model is called: what it says is a text of its own. */
     void (*model_called)(struct show *show);
@@ -95,7 +95,7 @@ bool show_is_usual(const struct show_wait *wait);
 #define SHOW_DATE_BYTES 40
 /* "2026-11-19 19:52 UTC" */
 const char *show_date(hf_ms at, char out[SHOW_DATE_BYTES]);
-/* What happens at the deadline, in words. */
+/* The effect of the deadline, in words. */
 const char *show_policy(const struct show_wait *wait);
 /* "pay: approved by anna", not yet made harmless. */
 const char *show_answered(const struct show_answer *answer, char *out, size_t room);

@@ -9,7 +9,7 @@
 
 #define TICK_MS 1000
 
-/* ---- what is going on ----------------------------------------------------------------- */
+/* ---- current activity ------------------------------------------------------------------ */
 
 static const struct chat_tool *running_tool(const struct chat *chat, size_t *ret_count)
 {
@@ -72,7 +72,7 @@ static void forget_all(struct chat *chat)
         forget(&chat->tools[i]);
 }
 
-/* The place of a call; NULL: it was not heard of. */
+/* The place of a call; NULL: no event had it. */
 static struct chat_tool *place_of(struct chat *chat, const char *call_id)
 {
     for (size_t i = 0; i < CHAT_TOOLS_MAX; i++)

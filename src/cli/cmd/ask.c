@@ -166,7 +166,7 @@ static int make_unit(struct asking *ask, struct hf_answer **ret_answer)
     return hf_process_register(cli->store, &cli->who, &process, ret_answer, &cli->err);
 }
 
-/* It is queued: before its first wait, or with its answer. One of its askers goes on with it. */
+/* It is queued: before its first wait, or with its answer. One of its askers continues with it. */
 static int take_up(struct asking *ask)
 {
     struct cli *cli = ask->cli;

@@ -17,12 +17,12 @@ void cell_script_free(struct cell_script *script);
 HF_MUST_USE int cell_script_tools(struct cli *cli, const struct cell_script *script,
                                   const char *const **ret_names, size_t *ret_count);
 
-/* What the script says to a call of an operation of that kind. Texts are the cli's. */
+/* The answer of the script to a call of an operation of that kind. Texts are the cli's. */
 HF_MUST_USE int cell_script_call(struct cli *cli, const struct cell_script *script,
                                  enum hf_op_kind kind, const struct hf_op_call *call,
                                  struct hf_tool_result *ret_result);
 
-/* What it says to another operation, as JSON: time and random bits are the machine's where
+/* Its answer to another operation, as JSON: time and random bits are the machine's where
  * it says nothing. */
 HF_MUST_USE int cell_script_value(struct cli *cli, const struct cell_script *script,
                                   const struct hf_op *op, const char **ret_json);

@@ -15,7 +15,7 @@
 #define WORDS_MAX 16
 #define JOBS_TEXT 24
 
-/* The worker's own options, and what the monitor was told of the caller. The address of the
+/* The worker's own options, and those that the monitor got about the caller. The address of the
  * store goes by the environment: a command line can be read by every user. */
 static void put_words(struct cli *cli, char jobs[JOBS_TEXT], const char *words[WORDS_MAX])
 {

@@ -689,7 +689,7 @@ static void tell_unmet(struct job *job)
              "the command ended with exit code 0, but unit %s waits for a person: %s",
              job->work_id, job->result.err.message);
     cli_note(cli,
-             "to go on: holdfast work resume %s --owner %s --incarnation %s, then "
+             "to continue: holdfast work resume %s --owner %s --incarnation %s, then "
              "holdfast work close-out",
              job->work_id, job->runner.owner, hf_store_incarnation(cli->store));
     cli->exit_code = 125;

@@ -252,7 +252,7 @@ static int nothing_left(struct worker *worker, bool *ret_nothing)
     bool nothing = worker->orphans == 0;
     int rc = 0;
     do {
-        struct hf_answer *before = page; /* whose cursor it goes on from */
+        struct hf_answer *before = page; /* whose cursor it continues from */
         page = NULL;
         filter.after = before ? hf_answer_next(before) : NULL;
         rc = hf_work_list(cli->store, &cli->who, &filter, &page, &cli->err);

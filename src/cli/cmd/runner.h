@@ -1,4 +1,4 @@
-/* What `holdfast run` and its worker share. */
+/* The common parts of `holdfast run` and its worker. */
 #ifndef HF_CLI_CMD_RUNNER_H
 #define HF_CLI_CMD_RUNNER_H
 
@@ -27,8 +27,8 @@ struct hf_run_plan runner_plan(const struct runner *runner, const struct hf_item
 /* Why a signal stops a run. */
 enum hf_run_stop runner_why(int signal);
 
-/* What the options say: the command, the unit, its owner. The unit's source id is its name; runs
- * of one name are told apart by `run_id`. */
+/* The values of the options: the command, the unit, its owner. The unit's source id is its name;
+ * runs of one name are told apart by `run_id`. */
 HF_MUST_USE int run_command(struct cli *cli, struct hf_command *ret_command);
 struct hf_work_spec run_unit(struct cli *cli, const char *run_id, const char *payload);
 const char *run_owner(struct cli *cli); /* NULL: no memory */

@@ -1,5 +1,5 @@
-/* holdfast work create --spool: by way of an ingress on this machine; and what --shell asks
- * of a claim. */
+/* holdfast work create --spool: by way of an ingress on this machine; and the --shell form of a
+ * claim. */
 #include "cli/cli.h"
 
 #include <holdfast/ingress.h>

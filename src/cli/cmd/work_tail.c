@@ -145,7 +145,7 @@ static int loop(struct tail *tail)
     }
 }
 
-/* Where to go on from: the last line. */
+/* Where to continue from: the last line. */
 static void put_end(struct tail *tail)
 {
     struct cli *cli = tail->cli;

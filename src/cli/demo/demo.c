@@ -222,7 +222,7 @@ static int start_part(struct demo *demo, enum demo_who who)
     return 0;
 }
 
-/* "Go on." A part that is gone is noticed by its end. */
+/* "Continue." A part that is gone is noticed by its end. */
 static void cue(struct demo *demo, enum demo_who who)
 {
     (void)!write(demo->parts[who].tell, "g", 1);
@@ -314,8 +314,8 @@ static int hear_until(struct demo *demo, enum demo_report report, const char *ta
 
 /* ---- the story --------------------------------------------------------------------- */
 
-/* The kill is a deed like any other, so the ledger is told: a unit born done. Its time is
- * where the measure of the reclaim begins. */
+/* The kill is a deed like any other, so the ledger records it: a unit that is created as done. Its
+ * time is where the measure of the reclaim begins. */
 static int note_kill(struct demo *demo, pid_t pid)
 {
     char payload[64];
@@ -625,9 +625,10 @@ static int act_approval(struct demo *demo)
                        "the approved turn was not finished as it should: %lld lines in "
                        "payments.log",
                        (long long)act->payments);
-    (void)snprintf(line, sizeof(line),
-                   "another worker, pid %d, goes on: payments.log has 1 line. \"%.120s\"",
-                   act->pid, act->paid);
+    (void)snprintf(
+        line, sizeof(line),
+        "another worker, pid %d, continues: payments.log has 1 line. \"%.120s\"",
+        act->pid, act->paid);
     return tell(demo, "agent", CLI_GREEN, line);
 }
 

@@ -1,7 +1,7 @@
 /* holdfast demo: what its files share.
  *
  * The director (cli/demo/demo.c) starts a submitter, two workers and a monitor as processes of
- * their own and tells the story. The parts (cli/demo/part.c) know nothing of each other: they
+ * their own and tells the story. The parts (cli/demo/part.c) know nothing about each other: they
  * meet in the ledger, and report to the director through one pipe. The ending
  * (cli/demo/facts.c) is told by the ledger alone.
  */
@@ -20,7 +20,7 @@
 
 enum demo_who { DEMO_SUBMITTER, DEMO_WORKER_1, DEMO_WORKER_2, DEMO_MONITOR, DEMO_PARTS };
 
-/* What a part reports, and how the director words it. The order is the enum's. */
+/* The reports of a part, and the words of the director for them. The order is the enum's. */
 #define DEMO_REPORTS(X)                                                                  \
     X(CREATED, "created %s%s")                                                           \
     X(CLAIMED, "claimed %s, %s")                                                         \
@@ -46,13 +46,13 @@ struct demo_message {
     char text[200];
 };
 
-/* What a part has at hand in its own process. */
+/* The state of a part in its own process. */
 struct demo_stage {
     const char *ledger; /* path */
     const char *folder;
     const char *name; /* of the part */
     enum demo_who who;
-    int hear; /* one byte: go on; its end: finish */
+    int hear; /* one byte: continue; its end: finish */
     int say;
     hf_ms step_ms; /* how long a step takes */
     struct hf_store *store;
@@ -63,7 +63,7 @@ struct demo_stage {
 /* Plays the part to its end; the exit code of its process. */
 int demo_play(struct demo_stage *stage);
 
-/* What the ledger's events say of the run. */
+/* Facts about the run, from the ledger's events. */
 struct demo_facts {
     int64_t units;
     char names[120]; /* of all of them */

@@ -50,7 +50,7 @@ static int say(struct demo_stage *stage, enum demo_report report,
                : hf_fail(&stage->err, HF_EINTERNAL, NULL, "the demo itself has ended");
 }
 
-/* Waits for the word to go on. False when it is over. */
+/* Waits for the word to continue. False when it is over. */
 static bool go_on(const struct demo_stage *stage)
 {
     char byte;

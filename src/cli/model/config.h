@@ -6,8 +6,8 @@
 
 #include "cli/cli.h"
 
-/* What --config names, or $XDG_CONFIG_HOME/holdfast/holdfast.toml; HF_EINVAL when no folder is
- * known. */
+/* The path that --config names, or $XDG_CONFIG_HOME/holdfast/holdfast.toml; HF_EINVAL when no
+ * folder is known. */
 HF_MUST_USE int cli_config_path(struct cli *cli, const char **ret_path);
 
 /* Reads what --config names, or $XDG_CONFIG_HOME/holdfast/holdfast.toml. HF_ENOTFOUND when
@@ -35,7 +35,7 @@ HF_MUST_USE int cli_config_tools(struct cli *cli, const struct cli_config_place 
                                  const struct hf_agent_entry *entry,
                                  struct hf_tools **ret_tools);
 
-/* The text of a configuration to begin with. What is NULL has a default. */
+/* The text of a configuration to begin with. A member that is NULL has a default. */
 struct cli_config_wish {
     const char *kind;
     const char *base_url;

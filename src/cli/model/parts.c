@@ -1,4 +1,4 @@
-/* What an agent of the configuration refers to outside of it: its prompt file and its tools. */
+/* The parts of an agent that are outside of the configuration: its prompt file and its tools. */
 #include <string.h>
 #include <unistd.h>
 

@@ -79,7 +79,7 @@ int cmd_provider_list(struct cli *cli)
 
 #define SPAN(text) ((struct hf_span){ (text), strlen(text) })
 
-/* One call, and what was heard of it. The library's objects are freed in end_check. */
+/* One call, and the events that it reported. The library's objects are freed in end_check. */
 struct check {
     struct cli *cli;
     struct hf_config *config;

@@ -1,4 +1,4 @@
-/* What the shell alone has: global options, exit codes, variables, first steps. */
+/* Tables that only the shell has: global options, exit codes, variables, first steps. */
 #include "cli/cli.h"
 
 const struct cli_fact cli_exit_codes[] = {

@@ -1,4 +1,4 @@
-/* What all steps share: entering a status, acquiring a lease, refusing. */
+/* Common parts of all steps: entering a status, acquiring a lease, refusing. */
 
 #include "core/ledger/draft.h"
 
@@ -73,7 +73,7 @@ struct hf_draft hf_draft_begin(struct hf_arena *arena, const struct hf_row *row,
 }
 
 /* The fence stays for ever. A bound row that waits keeps its owner and its holder: only
- * they may go on with it, and only their death is a proof. */
+ * they may continue with it, and only their death is a proof. */
 static void release(struct hf_row *row)
 {
     if (!hf_row_waiting(row) || !hf_row_bound(row)) {

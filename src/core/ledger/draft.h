@@ -13,7 +13,7 @@ struct hf_draft {
     struct hf_step out; /* starts as the old row */
 };
 
-/* What an event says of its change. 0, NULL and false are left out; keys come out sorted. */
+/* The facts of an event about its change. 0, NULL and false are left out; keys come out sorted. */
 struct hf_note {
     const char *abandon_request; /* JSON */
     bool anew;

@@ -1,4 +1,4 @@
-/* What a verb does to a row: a pure function from (row, request, moment) to the new row and
+/* The effect of a verb on a row: a pure function from (row, request, moment) to the new row and
  * its event, or to a typed refusal. The store reads the row, calls one of these, and writes
  * the result under a compare-and-set on what it read; so every backend and every path
  * (single, batch, sweep) decides alike. */
@@ -42,7 +42,7 @@ enum hf_step_kind {
     HF_STEP_NOTHING /* sweep: nothing is due */
 };
 
-/* What a sweep found, for its report. */
+/* The findings of a sweep, for its report. */
 enum hf_swept {
     HF_SWEPT_NOTHING,
     HF_SWEPT_REQUEUED,  /* lapsed or dead, rerunnable: queued again */
@@ -80,7 +80,7 @@ int hf_step_claim(struct hf_arena *arena, const struct hf_row *row,
                   const struct hf_claimant *who, const struct hf_env *env,
                   struct hf_step *ret_step, struct hf_err *err);
 
-/* What a sweep does to this row now. `proof` is a JSON proof of the holder's death, NULL
+/* The effect of a sweep on this row now. `proof` is a JSON proof of the holder's death, NULL
  * without one; it is stored in the event. A live lease that is merely due for a look
  * yields QUIET with lease_check_at pushed. */
 int hf_step_sweep(struct hf_arena *arena, const struct hf_row *row, const char *proof,
@@ -96,7 +96,7 @@ int hf_step_create(struct hf_arena *arena, const struct hf_work_spec *request,
 #define HF_TIME_MAX_MS 253402300799999 /* the end of the year 9999 */
 int hf_work_spec_check(const struct hf_work_spec *request, struct hf_err *err);
 
-/* What a schedule and a subscription each say of the units that they make. */
+/* The members of a schedule, and of a subscription, for the units that they create. */
 #define HF_NEW_WISHES(wanted)                                                            \
     .kind = (wanted)->kind, .queue = (wanted)->queue, .lane_key = (wanted)->lane_key,    \
     .priority = (wanted)->priority, .max_attempts = (wanted)->max_attempts,              \

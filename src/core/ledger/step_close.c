@@ -11,7 +11,7 @@ static const char *first_of(const char *a, const char *b, const char *c)
     return a ? a : b ? b : c;
 }
 
-/* What the row asks of the caller that calls it done. */
+/* The evidence that the row requires from the caller that closes it as done. */
 static int check_rule(struct hf_draft *draft, const char *closer)
 {
     const struct hf_change *change = draft->change;

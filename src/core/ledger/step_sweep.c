@@ -1,4 +1,4 @@
-/* What time, and proof of death, do to a row that no caller acts on.
+/* The changes to a row by time, or by proof of death, without a call about it.
  *
  * Lease columns are compared with the lease clock, deadlines with the wall clock. Equality
  * is "passed" on both: peers act when now >= expires_at. */

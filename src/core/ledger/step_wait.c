@@ -1,4 +1,4 @@
-/* Waiting for a caller, and going on. */
+/* Waiting for a caller, and continuing. */
 
 #include <string.h>
 
@@ -90,7 +90,7 @@ static int resume_running(struct hf_draft *draft)
         .ttl_ms = change->ttl_ms,
         .store = draft->env->store,
     };
-    /* The owner goes on in the process that it was: what can prove its death stays. */
+    /* The owner continues in the same process: what can prove its death stays. */
     if (!who.holder && hf_row_bound(old))
         who.holder = old->w.holder;
     if (!who.incarnation || !who.nonce)

@@ -1,5 +1,5 @@
-/* What a process is next to its unit, its record as a fold of its events (what they come to, taken
- * in order), and the unit with which it wakes a session. Pure. */
+/* The columns of a process next to its unit, its record as a fold of its events (what they come to,
+ * taken in order), and the unit with which it wakes a session. Pure. */
 #include "core/process/process.h"
 
 #include <holdfast/bounds.h>

@@ -1,4 +1,4 @@
-/* What a process is next to its unit, its record as a fold of its events, and the unit
+/* The columns of a process next to its unit, its record as a fold of its events, and the unit
  * with which it wakes a session. Pure. */
 #ifndef HF_CORE_PROCESS_PROCESS_H
 #define HF_CORE_PROCESS_PROCESS_H

@@ -1,4 +1,4 @@
-/* What a pass does to the slots that are due. See schedule.h. */
+/* The plan of a pass for the slots that are due. See schedule.h. */
 #include "core/schedule/schedule.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* What a schedule is, and what a pass does to one that is due. Pure: zones come in decoded,
+/* Schedules, and the effect of a pass on one that is due. Pure: zones come in decoded,
  * the moment as a value. */
 #ifndef HF_CORE_SCHEDULE_SCHEDULE_H
 #define HF_CORE_SCHEDULE_SCHEDULE_H
@@ -65,7 +65,7 @@ struct hf_slot_skips {
 
 #define HF_PLAN_SKIPS 2
 
-/* What becomes of the slots that are due: made, in order, and skipped; then the next one. */
+/* The plan for the slots that are due: created, in order, and skipped; then the next one. */
 struct hf_slot_plan {
     hf_ms made[100]; /* HF_MAX_SCHEDULE_SLOTS */
     size_t made_count;
@@ -78,7 +78,7 @@ struct hf_slot_plan {
 /* `blocked`: a unit is in the way of one more, by the overlap rule; `replace` makes a new
  * one all the same, and the caller ends the other. next_at must be
  * due. Slots later than the miss threshold are missed and fall under the catch-up rule; of
- * what is left the overlap rule decides. What one transaction does not hold stays due. */
+ * what is left the overlap rule decides. Slots that one transaction does not hold stay due. */
 void hf_schedule_plan(const struct hf_schedule *schedule, const struct hf_timing *timing,
                       bool blocked, hf_ms now, struct hf_slot_plan *ret_plan);
 
@@ -86,7 +86,7 @@ void hf_schedule_plan(const struct hf_schedule *schedule, const struct hf_timing
 bool hf_slots_skip(const struct hf_timing *timing, hf_ms from, hf_ms until,
                    const char *reason, struct hf_slot_skips *ret_skips);
 
-/* When a schedule that failed so many times in a row is looked at again. */
+/* When a schedule that failed this many times in a row is looked at again. */
 hf_ms hf_schedule_retry_at(int64_t failures, hf_ms now);
 
 #endif

@@ -40,7 +40,7 @@ struct hf_zone {
     struct hf_zone_rule rule;
 };
 
-/* Decode. What is returned lives in the arena and copies what it needs. HF_ECORRUPT for
+/* Decode. The result lives in the arena and copies what it needs. HF_ECORRUPT for
  * anything but a whole, well-formed file. */
 HF_MUST_USE int hf_zone_read(struct hf_arena *arena, struct hf_span bytes,
                              const struct hf_zone **ret_zone, struct hf_err *err);

@@ -1,4 +1,4 @@
-/* What a claim does to a session: the lease by the ledger's rules, then the turn. */
+/* The effect of a claim on a session: the lease by the ledger's rules, then the turn. */
 #include <holdfast/bounds.h>
 
 #include "base/err.h"

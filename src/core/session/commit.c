@@ -1,4 +1,5 @@
-/* What a step or a commit adds to a session, and what a repeat of it is compared by. */
+/* The records that a step or a commit adds to a session, and the values that a repeat is compared
+ * by. */
 #include <string.h>
 
 #include <holdfast/bounds.h>

@@ -1,5 +1,5 @@
-/* What a claim does to a session, what a step and a commit add to it, and the units that are its
- * inputs: pure functions. The store reads, asks, and writes under a guard. */
+/* The effect of a claim on a session, the records that a step and a commit add to it, and the units
+ * that are its inputs: pure functions. The store reads, asks, and writes under a guard. */
 #ifndef HF_CORE_SESSION_SESSION_H
 #define HF_CORE_SESSION_SESSION_H
 
@@ -26,7 +26,7 @@ struct hf_session_row {
     hf_ms crashed_at;
 };
 
-/* What a claim does with the turn. */
+/* The effect of a claim on the turn. */
 enum hf_session_move {
     HF_TURN_BEGIN,  /* none is open: begin one over the first input, if there is one */
     HF_TURN_RESUME, /* it was handed back or put away: its inputs run again */
@@ -111,7 +111,7 @@ const char *hf_commit_result(struct hf_arena *arena, int64_t revision, int64_t r
 int hf_commit_result_read(const char *json, struct hf_session_committed *ret_committed,
                           struct hf_err *err);
 
-/* What a commit stores, without numbers and digests. */
+/* The records that a commit stores, without numbers and digests. */
 size_t hf_commit_bytes(const struct hf_session_commit *commit,
                        const struct hf_packed *packed);
 

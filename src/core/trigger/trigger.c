@@ -1,4 +1,4 @@
-/* What a subscription and an occurrence are: their columns, checks and ids, and the unit that an
+/* Subscriptions and occurrences: their columns, checks and ids, and the unit that an
  * occurrence makes of a subscription. Pure. */
 #include "core/trigger/trigger.h"
 

@@ -1,4 +1,4 @@
-/* What a subscription is, and the unit that an occurrence makes of it. Pure. */
+/* Subscriptions, and the unit that an occurrence creates by one. Pure. */
 #ifndef HF_CORE_TRIGGER_TRIGGER_H
 #define HF_CORE_TRIGGER_TRIGGER_H
 
@@ -34,7 +34,7 @@ HF_MUST_USE int hf_subscription_check(const struct hf_subscription_spec *wanted,
                                       struct hf_err *err);
 HF_MUST_USE int hf_occurrence_check(const struct hf_occurrence_spec *occurrence,
                                     struct hf_err *err);
-/* What makes two emissions of one key the same; SHA-256. */
+/* The identity of an emission: two of one key with this hash are the same; SHA-256. */
 HF_MUST_USE int hf_occurrence_hash(const struct hf_occurrence_spec *occurrence,
                                    uint8_t *ret_hash);
 

@@ -1,4 +1,4 @@
-/* What a protocol may do: the acts, and what it may look at.
+/* The acts of a protocol, and its view of the turn.
  *
  * The last act flushes PROGRESS before its effect goes out, so that a host has stored what
  * led to an effect before it performs it. Once a cancellation or a lever has decided how
@@ -366,7 +366,7 @@ static int own_calls(struct hf_move *move, const struct hf_tool_call *calls, siz
     return 0;
 }
 
-/* All of them answered: no effect, no id, and the protocol hears of it when its method has
+/* All of them answered: no effect, no id, and the protocol is called about it when its method has
  * returned. */
 int hf_act_start_tools(struct hf_move *move, const struct hf_tool_call *calls,
                        size_t count, struct hf_err *err)

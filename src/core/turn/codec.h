@@ -1,4 +1,4 @@
-/* What the encoders and decoders of holdfast/turn_json.h share. */
+/* Common parts of the encoders and decoders of holdfast/turn_json.h. */
 #ifndef HF_CORE_TURN_CODEC_H
 #define HF_CORE_TURN_CODEC_H
 
@@ -11,7 +11,7 @@ struct hf_turn_codec {
     const struct hf_schema *schema;
     enum hf_value_copy_mode mode; /* STRICT, or REPAIR for what a model said */
     bool sized;                   /* the struct begins with its size */
-    /* What the tables cannot say; NULL: nothing. */
+    /* Checks that tables cannot express; NULL: none. */
     int (*check)(const void *value, struct hf_err *err);
 };
 

@@ -1,4 +1,4 @@
-/* What a checkpoint brings: the only way by which new messages enter a running turn. */
+/* The delivery at a checkpoint: the only way by which new messages enter a running turn. */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,6 +1,6 @@
 /* The save of a turn (the machine's stored state) as lines "path: value", for people and for diffs.
  * A line is, for example, "wait.calls[2].tool: search". It reads a save on its own: without the
- * setup, the earlier history and the blobs that a turn needs to go on. */
+ * setup, the earlier history and the blobs that a turn needs to continue. */
 #include <string.h>
 
 #include <holdfast/bounds.h>

@@ -1,4 +1,4 @@
-/* What a host makes before a turn and what it can see of one: surfaces, setups, records. */
+/* Objects that a host makes before a turn, and its view of one: surfaces, setups, records. */
 #include <string.h>
 
 #include <holdfast/bounds.h>

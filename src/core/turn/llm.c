@@ -1,4 +1,4 @@
-/* What a model call comes to: usage, retries, and replies that are no answer. */
+/* The results of a model call: usage, retries, and replies that are no answer. */
 #include <string.h>
 
 #include "base/err.h"

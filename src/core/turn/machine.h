@@ -52,7 +52,7 @@ struct hf_queued {
     const struct hf_log *log;
 };
 
-/* What is needed to yield the outstanding effect again, and to go on after it. */
+/* The data to yield the outstanding effect again, and to continue after it. */
 struct hf_outstanding {
     uint64_t id;  /* 0: nothing is out */
     bool yielded; /* it was polled, from this handle or from one before it */
@@ -130,7 +130,7 @@ struct hf_move {
     bool flipped;
     bool ended;     /* a start or finish was seen */
     bool dirty;     /* a PROGRESS is due */
-    bool tools_due; /* a batch was born answered */
+    bool tools_due; /* a batch was answered from the start */
     struct hf_tool_call
         *made; /* what hf_move_calls handed out last: in the arena already */
     size_t made_count;
@@ -213,7 +213,7 @@ struct hf_kept {
     struct hf_message message;
     struct hf_part parts[];
 };
-/* Without parts yet and with room for so many; NULL when out of memory. */
+/* Without parts yet and with room for this many; NULL when out of memory. */
 struct hf_kept *hf_move_keep(struct hf_move *move, const char *purpose, enum hf_role role,
                              size_t room);
 HF_MUST_USE int hf_move_add_cause(struct hf_move *move, const struct hf_cause *cause,
@@ -305,7 +305,7 @@ HF_MUST_USE int hf_turn_set_base(struct hf_turn *turn, const struct hf_base *bas
                                  struct hf_err *err);
 /* HF_EINVAL when last_step is no record of the base. */
 HF_MUST_USE int hf_base_check_last_step(const struct hf_base *base, struct hf_err *err);
-/* Takes over what the base says of the last step, where the body does not know it. HF_EBASE
+/* Takes over the facts of the base about the last step, where the body does not know it. HF_EBASE
  * when they differ. */
 HF_MUST_USE int hf_body_take_last_step(struct hf_turn_body *body,
                                        const struct hf_base *base, struct hf_err *err);
@@ -316,7 +316,7 @@ HF_MUST_USE int hf_turn_tool_names(struct hf_arena *arena, struct hf_span tools,
 HF_MUST_USE int hf_record_check(const struct hf_record *record, struct hf_err *err);
 /* Likewise of an outcome: a message in it is an assistant's. */
 HF_MUST_USE int hf_outcome_check(const struct hf_outcome *outcome, struct hf_err *err);
-/* What the tables cannot say of a result; its value is not looked into. */
+/* The rules for a result that tables cannot express; its value is not looked into. */
 HF_MUST_USE int hf_result_check(const struct hf_tool_result *result, struct hf_err *err);
 
 /* CANCEL_LLM and its like, which name another effect. */

@@ -423,7 +423,7 @@ static int tools_done_once(struct hf_move *move, struct hf_err *err)
     return check_ended(move, rc, err);
 }
 
-/* A batch that was born answered goes straight on. A protocol that answers every such
+/* A batch that was answered from the start continues at once. A protocol that answers every such
  * batch with another one would never end: that is its fault, not a state. */
 static int complete(struct hf_move *move, int rc, struct hf_err *err)
 {

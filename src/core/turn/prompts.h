@@ -23,7 +23,7 @@ struct hf_prompt {
 };
 extern const struct hf_prompt hf_prompts[];
 
-/* What is put in for {{name}}. */
+/* The value that replaces {{name}}. */
 struct hf_fill {
     enum hf_fill_id id;
     struct hf_span text;

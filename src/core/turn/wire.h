@@ -1,4 +1,4 @@
-/* What the JSON form of responses and of recordings share. */
+/* Common parts of the JSON forms of responses and of recordings. */
 #ifndef HF_CORE_TURN_WIRE_H
 #define HF_CORE_TURN_WIRE_H
 

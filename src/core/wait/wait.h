@@ -14,7 +14,7 @@ bool hf_wait_state_of(const char *word, enum hf_wait_state *ret_state);
 bool hf_wait_policy_of(const char *word, enum hf_wait_policy *ret_policy);
 bool hf_wait_answer_of(const char *word, enum hf_wait_word *ret_word);
 
-/* What an id says; false for a text that is no id. */
+/* The parts of an id; false for a text that is no id. */
 struct hf_wait_place {
     enum hf_wait_kind kind;
     char turn_id[HF_UUID_TEXT];
@@ -69,7 +69,7 @@ HF_MUST_USE int hf_wait_edits_check(const struct hf_alloc *alloc, const char *as
 #define HF_WAIT_OUTCOME_CANCELLED "{\"kind\":\"cancelled\"}"
 #define HF_WAIT_OUTCOME_TIMER "{\"kind\":\"ok\",\"value\":null}"
 
-/* What a sweep does to a wait whose check_at has come. */
+/* The change of a wait by a sweep, when its check_at has come. */
 enum hf_wait_act {
     HF_WAIT_ESCALATE, /* tells, and looks again at the deadline */
     HF_WAIT_PASS_ON,  /* the next answerer's time begins */

@@ -4,7 +4,7 @@
  * threshold, copies what no reader needs (PASSIVE: it waits for no process). Under steady
  * writing that never catches up with the end, and a WAL starts over only when all of it was
  * copied; so the thread then copies the rest inside the turnstile, when there is little left.
- * A reader that stays pins the WAL: it then grows, and commits go on.
+ * A reader that stays pins the WAL: it then grows, and commits continue.
  *
  * A WAL that starts over is written in place, and that syncs about twice as fast as one that
  * grows: so the threshold is low, and the rest is worth one passage of the turnstile.

@@ -72,7 +72,7 @@ static void put_counts(struct hf_json *json, const struct lite *lite)
         hf_json_put_i64(json, rows[i].name, count(rows[i].value));
 }
 
-/* What must be asked of the database; on a connection that no other process uses. */
+/* Facts that only the database has; read on a connection that no other process uses. */
 struct asked {
     struct lite_store_facts store;
     int64_t page_size;

@@ -56,7 +56,7 @@ enum lite_control {
     LITE_CONTROL_COUNT
 };
 
-/* What the SQL functions answer; fixed for one transaction. */
+/* The results of the SQL functions; fixed for one transaction. */
 struct lite_instant {
     hf_ms now;
     hf_ms lease_now;
@@ -274,7 +274,7 @@ int lite_args(struct lite_conn *conn, struct hf_err *err);
 void lite_sample(struct lite_conn *conn, int64_t incarnation, hf_ms high_water);
 void lite_stamp(const struct lite_conn *conn, struct hf_batch *batch);
 hf_ms lite_lease_now(const struct lite *lite);
-/* What hf_next_id() returns, or SQLite's code. It can fail for a statement's first row
+/* The next result of hf_next_id(), or SQLite's code. It can fail for a statement's first row
  * only. */
 HF_MUST_USE int lite_next_id(struct lite_conn *conn, int64_t *ret_id);
 /* Finds out the boot and time namespace of this process. */

@@ -1,4 +1,4 @@
-/* What is in the file: is it ours, how old is it, and bringing it up to date.
+/* The content of the file: is it ours, how old is it, and bringing it up to date.
  *
  * Each migration is one transaction together with its row in hf_schema, so a crash leaves
  * the version before or the version after. The first one also writes the application id:

@@ -255,7 +255,7 @@ static int gone_with(struct db_member *member)
     return member->rc;
 }
 
-/* Whether there is a member `i`; asked of the one behind the last, others may have come. */
+/* Whether there is a member `i`; for the number behind the last, others may have come. */
 static bool has_member(struct attempt *at, size_t i)
 {
     if (i == at->count && at->late)

@@ -62,7 +62,7 @@ void pg_bell_wake(struct pg_bell *bell)
 
 /* ---- ringing ----------------------------------------------------------------------- */
 
-/* Waiters for HF_TOPIC_ANY hear of all of them. */
+/* Waiters for HF_TOPIC_ANY are woken by all of them. */
 static size_t bell_of(uint32_t topic)
 {
     return topic != HF_TOPIC_ANY ? topic % PG_BELLS : PG_ANY_BELL;
@@ -194,7 +194,7 @@ struct bell_thread {
     hf_ms tried_at;
 };
 
-/* Begins to listen, or goes on without; after a gap every process looks. */
+/* Begins to listen, or continues without; after a gap every process looks. */
 static void keep_listening(struct bell_thread *thread, bool wanted)
 {
     struct pg_bell *bell = &thread->pg->bell;

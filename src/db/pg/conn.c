@@ -11,7 +11,7 @@
 #include "db/pg/pg.h"
 
 #define IDLE_TIMEOUT "10000"
-/* Before a connection is ready nothing takes long; the process that is silent for so long
+/* Before a connection is ready nothing takes long; the process that is silent for this long
  * (a pooler that has no server) is as good as away. */
 #define READY_LEAST_MS 1000
 #define READY_MOST_MS 10000

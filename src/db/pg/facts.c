@@ -1,4 +1,4 @@
-/* What doctor and people want to know, as one JSON object. */
+/* Facts about the database for doctor and for people, as one JSON object. */
 #include "base/json.h"
 #include "db/pg/pg.h"
 

@@ -1,4 +1,4 @@
-/* What is in the schema: is it ours, how old is it, and bringing it up to date; the
+/* The content of the schema: is it ours, how old is it, and bringing it up to date; the
  * store's own row, and the history it belongs to.
  *
  * Everything pending runs in one transaction under an advisory lock of the schema's name, so
@@ -11,7 +11,7 @@
 
 #define OLDEST_SERVER 140000
 
-/* An old program goes on next to the next version's for as long as a fleet is exchanged:
+/* An old program runs next to the next version's for as long as a fleet is exchanged:
  * a migration keeps the statements of the version before it working. */
 #define AHEAD_MAX 1
 

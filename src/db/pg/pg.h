@@ -51,7 +51,7 @@
  * lock keeps others waiting, so it is not for long. In ms. */
 #define PG_STATEMENT_TIMEOUT "60000"
 #define PG_LOCK_TIMEOUT "2000"
-/* So a server that says nothing for so long is gone. */
+/* So a server that sends nothing for this long is gone. */
 #define PG_SILENCE_MS 90000
 
 /* Behind a pooler a connection is another server session in every transaction. */
@@ -267,7 +267,7 @@ HF_MUST_USE int pg_conn_ask(struct pg_conn *conn, enum db_own which,
                             struct hf_err *err);
 /* The table whose size the next transaction asks for, or NULL. */
 const char *pg_conn_sized(struct pg_conn *conn);
-/* The table that grows takes so many bytes now. */
+/* The table that grows takes this many bytes now. */
 void pg_conn_note_size(struct pg_conn *conn, int64_t bytes);
 /* Has statements planned anew if the table has grown much since; false: the connection is of no
  * use any more. */
@@ -375,7 +375,7 @@ HF_MUST_USE int pg_trace_begin(struct pg *pg, const struct pg_conn *conn,
 /* Rarely true: the thread that ran this transaction is to delete old rows of hf_commit. */
 bool pg_trace_forgets(const struct pg_trace *trace);
 void pg_forget_commits(struct pg_conn *conn);
-/* What became of a transaction whose answer was lost. Its connection must be closed by then.
+/* Finds the outcome of a transaction whose answer was lost. Its connection must be closed by then.
  * PG_NOTHING: it wrote nothing and never will. */
 enum pg_outcome pg_outcome_of(struct pg *pg, const struct pg_trace *trace);
 
@@ -400,7 +400,7 @@ void pg_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count);
 bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count,
                    struct hf_buf *message);
 bool pg_bell_channel(const struct pg *pg, struct hf_buf *out);
-/* Messages take long: for a while they go on a connection of their own. */
+/* Messages take long: for a while they use a connection of their own. */
 void pg_bell_apart(struct pg *pg);
 void pg_bell_wake(struct pg_bell *bell); /* the thread has something to do */
 /* Under the lock: rings what another process has told. */

@@ -67,7 +67,7 @@ int pg_check_pooler(struct pg_conn *conn, struct hf_err *err)
         return rc;
     /* The process that gets it next is not to find our settings. */
     if (pg_conn_exec(conn, "RESET ALL", "RESET ALL", NULL, NULL))
-        conn->lost = true; /* no process goes on with it */
+        conn->lost = true; /* no process continues with it */
     return hf_fail(
         err, HF_EUNREACHABLE, "db",
         "the pooler's pool_mode is transaction: add pooler=transaction to the address");

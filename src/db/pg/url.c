@@ -147,7 +147,7 @@ static bool is_torn(const PQconninfoOption *option)
            strchr(text + 1, '@');
 }
 
-/* What libpq says of an address that it cannot read quotes it, with its password. */
+/* The message of libpq about an address that it cannot read quotes it, with its password. */
 static int check_address(const char *address, struct hf_err *err)
 {
     char *said = NULL;

@@ -122,7 +122,7 @@ static const struct hf_val *element(const struct hf_call *call, uint32_t set,
                : &null_value;
 }
 
-/* Arrays that end early go on with nulls, so a column without values is an empty array. But the
+/* Arrays that end early continue with nulls, so a column without values is an empty array. But the
  * first is as long as there are sets. */
 static int put_array(struct hf_arena *arena, const struct hf_call *call, uint32_t column,
                      char type, struct pg_args *args)

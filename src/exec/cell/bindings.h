@@ -12,7 +12,7 @@ bool hf_bindings_is_tag(const char *key, size_t len);
 /* A finite real, so that it reads back as a real: 5.0, -0.0, 1e300. */
 void hf_bindings_put_real(struct hf_buf *out, double value);
 
-/* What a cell changed: {"set":{…},"unset":[…]}, without what is empty. Both are bindings. */
+/* The changes of a cell: {"set":{…},"unset":[…]}, without what is empty. Both are bindings. */
 HF_MUST_USE int hf_bindings_delta(struct hf_span before, struct hf_span after,
                                   struct hf_buf *out);
 

@@ -1,4 +1,4 @@
-/* What became of a cell, as the turn machine takes it. */
+/* The outcome of a cell, as the turn machine takes it. */
 #include <string.h>
 
 #include <holdfast/bounds.h>

@@ -7,7 +7,7 @@
 
 #define CAUGHT_STEPS 100 /* Lua looks at the whole stack when it catches an error */
 
-/* Ends the cell once more where something would go on that must not. */
+/* Ends the cell once more where something would continue that must not. */
 static void stay_ended(lua_State *L, int status)
 {
     struct hf_engine_run *run = hf_lua_run_of(L);

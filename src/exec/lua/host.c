@@ -1,6 +1,6 @@
 /* The functions by which a cell reaches the world: each is an operation. It is put
  * together, the cell yields, and what the host answered is turned into Lua's values when it
- * goes on. */
+ * continues. */
 #include "exec/lua/run.h"
 
 #include <string.h>

@@ -87,7 +87,7 @@ static int string_match(lua_State *L)
     return search(L, false);
 }
 
-/* upvalues: text, pattern, where to go on, the end of the last match (or -1). */
+/* upvalues: text, pattern, where to continue, the end of the last match (or -1). */
 static int gmatch_next(lua_State *L)
 {
     struct hf_span text = check_text(L, lua_upvalueindex(1));

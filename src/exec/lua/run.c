@@ -89,7 +89,7 @@ static hf_ms mono_now(const struct hf_engine_run *run)
     return run->clock ? run->clock->mono_ms(run->clock->user) : 0;
 }
 
-/* True once the cell must not go on. */
+/* True once the cell must not continue. */
 static bool over_limit(struct hf_engine_run *run)
 {
     if (run->end != HF_CELL_RUNNING)

@@ -155,7 +155,7 @@ void hf_lua_take_charged(lua_State *L, const char *const *names);
 /* tostring without addresses, pushed: for values without a __tostring. */
 void hf_lua_push_text(lua_State *L, int index);
 /* If the value has a __tostring, calls it, whose result is then pushed: true. Where the cell
- * yields meanwhile, `k` goes on with `ctx`. */
+ * yields meanwhile, `k` continues with `ctx`. */
 bool hf_lua_text_method(lua_State *L, int index, lua_KContext ctx, lua_KFunction k);
 
 /* exec/lua/given.c: what the host passes. open: in the state of a start. freeze: in

@@ -100,7 +100,7 @@ static int table_pack(lua_State *L)
     return 1;
 }
 
-#define UNPACK_MAX 8000 /* each copy of so many arguments is one instruction */
+#define UNPACK_MAX 8000 /* each copy of this many arguments is one instruction */
 
 static int table_unpack(lua_State *L)
 {

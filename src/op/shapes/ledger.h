@@ -106,7 +106,7 @@ struct hf_overview {
     hf_ms now;
     struct hf_stats stats;
 };
-struct hf_overview_more { /* which lists go on after their last row */
+struct hf_overview_more { /* which lists continue after their last row */
     bool running;
     bool silent;
     bool waiting;

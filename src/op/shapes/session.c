@@ -124,7 +124,7 @@ static const struct hf_field effect_fields[] = {
     EFFECT(TEXT, key, false, "number of the effect; of a tool call with its id and "
                              "attempt"),
     EFFECT(TEXT, kind, false, "llm_call or tool_call"),
-    EFFECT(TEXT, status, false, "what is known of it", .words = entry_words),
+    EFFECT(TEXT, status, false, "its status", .words = entry_words),
     EFFECT(TEXT, recovery, false, "what may be done after a worker is lost",
            .words = recovery_words),
     EFFECT(I64, attempt, false, "attempt of a tool call, from 1"),

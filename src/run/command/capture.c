@@ -1,5 +1,6 @@
-/* What a command writes, on its way into the store and to the process that looks on. The beginning
- * and the end are kept, and the middle is counted, so that memory is bounded (capture.h). */
+/* The output of a command, on its way into the store and to the process that follows it. The
+ * beginning and the end are kept, and the middle is counted, so that memory is bounded (capture.h).
+ * */
 #include "run/command/capture.h"
 
 #include <assert.h>

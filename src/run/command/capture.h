@@ -1,4 +1,4 @@
-/* What a command writes, on its way into the store and to the process that looks on.
+/* The output of a command, on its way into the store and to the process that follows it.
  *
  * Kept is the beginning and the end; the middle is counted. Memory is bounded whatever the
  * command writes. One thread at a time. */

@@ -542,7 +542,7 @@ static size_t left_of(struct hf_run *run)
     return held || grouped ? hf_tree_signal(&run->tree, 0) : 0;
 }
 
-/* The command has ended: what it left behind is ended too, so that nothing goes on under a
+/* The command has ended: what it left behind is ended too, so that nothing continues under a
  * unit that is closed. True when nothing is left. */
 static bool clean_up(struct hf_run *run, hf_ms now)
 {

@@ -33,7 +33,7 @@ enum hf_grip {
     HF_GRIP_LOST
 };
 
-/* What the store says of the unit; nothing where it does not answer. */
+/* The state of the unit in the store; nothing where it does not answer. */
 struct hf_seen {
     bool told, gone; /* gone: there is no such unit */
     bool ours;       /* it runs under our owner and incarnation */
@@ -56,7 +56,7 @@ struct hf_asker {
     int64_t attempt;
     struct hf_output_add add;
     struct hf_output_chunk chunks[HF_STREAM_COUNT * HF_CAPTURE_SLOTS];
-    char *memory; /* of the chunks: the capture's own goes on changing */
+    char *memory; /* of the chunks: the capture's own keeps changing */
     int64_t bytes[HF_STREAM_COUNT];
     struct hf_seen seen;
     bool stored;

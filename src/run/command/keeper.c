@@ -1,6 +1,6 @@
 /* The output of an owner_bound command outlives its runner: it is moved from pipes into files, and
- * a second process, the keeper, goes on with that when the runner has gone. keeper.h has the whole
- * of it. */
+ * a second process, the keeper, continues with that when the runner has gone. keeper.h has the
+ * whole of it. */
 #include "run/command/keeper.h"
 
 #include <errno.h>
@@ -224,7 +224,7 @@ static _Noreturn void become_keeper(const struct hf_keeper *keeper, int alive)
                                                       { .pipe = 1, .file = 3 } };
     (void)setsid();
     ignore_stops();
-    /* Before the runner goes on: a keeper that still had the command's lock open would be
+    /* Before the runner continues: a keeper that still had the command's lock open would be
      * counted, and ended, as a process of the command. */
     if (!take_descriptors(wanted) || chdir("/") != 0)
         _exit(1);

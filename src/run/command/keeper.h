@@ -46,7 +46,7 @@ HF_MUST_USE int hf_keeper_start(struct hf_keeper *keeper, const struct hf_lockfi
 size_t hf_keeper_read(struct hf_keeper *keeper, enum hf_stream stream, char *ret_bytes,
                       size_t room);
 
-/* Closes everything here. The keeper goes on while there are writers. */
+/* Closes everything here. The keeper continues while there are writers. */
 void hf_keeper_end(struct hf_keeper *keeper);
 
 /* Removes the files of an execution, where there are any. */

@@ -234,7 +234,7 @@ static struct followed *follow(struct hf_reaper *reaper, const char *path,
     return one;
 }
 
-/* This process watches what the dead runner watched: the output goes on into the store. The
+/* This process watches what the dead runner watched: the output continues into the store. The
  * files are removed when nothing writes to them any more. A store that does not answer, or
  * a file that changes too fast, is tried again at the next pass. */
 static void collect_output(struct pass *pass, const char *path,

@@ -93,7 +93,7 @@ static int note_exit(struct hf_run *run)
 
 /* ---- the outcome ------------------------------------------------------------------- */
 
-/* What a run says of its unit. `text` has room for its words. */
+/* The report of a run about its unit. `text` has room for its words. */
 struct words {
     char class_[40];
     char reason[160];
@@ -158,7 +158,7 @@ static void drained(const struct hf_run *run, struct hf_change *change)
 {
     change->verb = run->disposition == HF_DISPOSITION_OWNER_BOUND ? HF_VERB_ABANDON
                                                                   : HF_VERB_HAND_BACK;
-    change->reason = "the runner was told to end";
+    change->reason = "the runner got a signal to end";
 }
 
 /* A timeout that may be tried again is a failure; the last one is a timeout. */

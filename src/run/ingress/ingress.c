@@ -350,7 +350,7 @@ static int neither(const struct request *request, struct hf_err *err)
         return hf_fail(err, spool->rc, spool->err.field, "%.110s; and the ledger: %.110s",
                        spool->err.message, why);
     return hf_fail(err, HF_EUNCERTAIN, "spool",
-                   "the spool does not answer in time, and goes on trying; and the "
+                   "the spool does not answer in time, and keeps trying; and the "
                    "ledger: %.110s",
                    why);
 }
@@ -392,7 +392,8 @@ static bool ledger_said(struct request *request, struct hf_ingress_result *ret_r
     return true;
 }
 
-/* The spool did not take it, and `rc` says why: what is not known of the ledger is said. */
+/* The spool did not take it, and `rc` says why: the message adds what is not known about the
+ * ledger. */
 static int without_spool(struct request *request, int rc, struct hf_err *err)
 {
     const struct outcome *ledger = &request->outcomes[LEDGER];
@@ -533,7 +534,7 @@ int hf_ingress_open(const struct hf_ingress_options *given,
 }
 
 /* Under the lock: the threads that have ended, or are at their last line; who is still at work
- * goes on alone. */
+ * continues alone. */
 static size_t part_with(struct hf_ingress *in, pthread_t ret_ended[OUTLETS])
 {
     size_t count = 0;

@@ -333,7 +333,7 @@ static int write_rest(const struct reconcile *r, int to, off_t end)
     return errnum ? errnum : fsync(to) == 0 ? 0 : errno;
 }
 
-/* Its writers must be able to go on: they may be of another user than who reconciles. */
+/* Its writers must be able to continue: they may be of another user than who reconciles. */
 static int give_back(int to, const struct stat *was)
 {
     struct stat made;

@@ -147,7 +147,7 @@ static int next_renewal(struct hf_store *store, const struct hf_caller *who,
     hf_ms first = -1;
     int rc = 0;
     do {
-        struct hf_answer *before = page; /* whose cursor it goes on from */
+        struct hf_answer *before = page; /* whose cursor it continues from */
         page = NULL;
         filter.after = before ? hf_answer_next(before) : NULL;
         rc = hf_work_list(store, who, &filter, &page, err);

@@ -1,4 +1,4 @@
-/* The pointer as a file: reading it, replacing it, taking it away. Knows nothing of the
+/* The pointer as a file: reading it, replacing it, taking it away. Knows nothing about the
  * ledger. */
 #ifndef HF_RUN_MONITOR_POINTER_FILE_H
 #define HF_RUN_MONITOR_POINTER_FILE_H
@@ -9,7 +9,7 @@
 
 #define HF_POINTER_VERSION 1
 
-/* What the file says. Texts are the arena's. */
+/* The content of the file. Texts are the arena's. */
 struct hf_pointer {
     const char *work_id;
     const char *source_system;

@@ -84,7 +84,7 @@ static int note_missing(struct round *r, const struct hf_job *job)
     return 0;
 }
 
-/* What the renewal says of each job that it should have met. With the lock. */
+/* The answer of the renewal about each job that it should have met. With the lock. */
 static int compare(struct round *r)
 {
     struct hf_pool *pool = r->pool;

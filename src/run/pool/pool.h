@@ -115,7 +115,7 @@ void *pool_worker_main(void *arg);
 void *pool_settle_main(void *arg);
 void *pool_beat_main(void *arg);
 
-/* What the settler works with; freed by the store's allocator. NULL: no memory. */
+/* The memory of the settler; freed by the store's allocator. NULL: no memory. */
 struct settling *pool_settling_new(struct hf_pool *pool);
 
 hf_ms pool_now(const struct hf_pool *pool); /* monotonic */
@@ -133,7 +133,7 @@ void pool_tell_room(struct hf_pool *pool);
 /* Calls a worker to a ready job, if one waits; the process that comes calls the next.
  * With the lock. */
 void pool_call_worker(struct hf_pool *pool);
-/* So many ends are settled without waiting for more. */
+/* This many ends are settled without waiting for more. */
 #define POOL_GATHERED 100
 #define POOL_LINGER_MS 1 /* how long the settler waits for more of them */
 /* Take a ready job off its list, which is anywhere in it. */
@@ -143,7 +143,7 @@ void pool_unready(struct hf_pool *pool, struct hf_job *before, struct hf_job *jo
 void pool_stop_job(struct hf_pool *pool, struct hf_job *job, enum hf_job_stop why);
 
 /* Set how a job ended, with copies of the texts; what cannot be stored becomes a failure that
- * says so. With the lock, or before another process knows of the job's end. */
+ * says so. With the lock, or before another process knows about the job's end. */
 void job_set_end(struct hf_job *job, const struct hf_job_end *end);
 void job_fini(struct hf_job *job);
 /* The change that settles the job as it ended; texts are the job's. */

@@ -8,7 +8,7 @@
 #include "store/api/work.h"
 #include "store/batch/ops.h"
 
-/* No process is sure to be told of what another process does, so look once in a while. */
+/* No process is sure to be woken by what another process does, so look once in a while. */
 #define LOOK_MS 1000
 
 static hf_ms least(hf_ms a, hf_ms b)

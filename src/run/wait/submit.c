@@ -4,7 +4,7 @@
  * carry: creates by the same caller, or changes. Items of a call are independent of each
  * other, so sharing one changes nothing but the cost.
  *
- * One table says of each verb how its request is checked and how it is done. A verb over sessions
+ * One table says for each verb how its request is checked and how it is done. A verb over sessions
  * is done by its blocking form, which checks the request again: between the two the request is
  * the caller's. */
 #include <holdfast/submit.h>

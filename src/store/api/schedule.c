@@ -20,8 +20,8 @@ static struct api_call begin(const struct hf_store *store, const struct hf_calle
     return call;
 }
 
-/* An answer with room for so many. NULL where an earlier step failed, and without memory, which is
- * then the failed step. */
+/* An answer with room for this many. NULL where an earlier step failed, and without memory, which
+ * is then the failed step. */
 static struct hf_schedules *room_for(struct api_call *call, const struct hf_store *store,
                                      size_t count)
 {

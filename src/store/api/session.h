@@ -1,4 +1,4 @@
-/* What run/ needs of the public verbs over sessions. */
+/* The parts of the public verbs over sessions that run/ needs. */
 #ifndef HF_STORE_API_SESSION_H
 #define HF_STORE_API_SESSION_H
 

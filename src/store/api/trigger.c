@@ -37,8 +37,8 @@ static int end(const struct api_call *call, struct hf_subscriptions *found,
     return api_end(call, err);
 }
 
-/* An answer with room for so many. NULL where an earlier step failed, and without memory, which is
- * then the failed step. */
+/* An answer with room for this many. NULL where an earlier step failed, and without memory, which
+ * is then the failed step. */
 static struct hf_subscriptions *room_for(struct api_call *call,
                                          const struct hf_store *store, size_t count)
 {

@@ -1,4 +1,4 @@
-/* What run/ needs of the public verbs' workings. */
+/* The parts of the public verbs that run/ needs. */
 #ifndef HF_STORE_API_WORK_H
 #define HF_STORE_API_WORK_H
 

@@ -1,7 +1,7 @@
 /* Limits and fair shares of the rows that a batch writes.
  *
  * Each write of a row notes what it changes about its limit; before the batch runs,
- * each name has two statements, which count, grant and let the granted go on. */
+ * each name has two statements, which count, grant and let the granted continue. */
 #ifndef HF_STORE_BATCH_GATES_H
 #define HF_STORE_BATCH_GATES_H
 
@@ -12,7 +12,7 @@
 void hf_gates_note(struct hf_ops *ops, const struct hf_row *was,
                    const struct hf_row *row);
 
-/* Note that something may go on by this name; borrowed like any argument. */
+/* Note that something may continue by this name; borrowed like any argument. */
 void hf_gates_note_name(struct hf_ops *ops, const char *name);
 
 /* Before rows are made under limits without rates: takes places for those that find room, and

@@ -1,4 +1,4 @@
-/* What the engines' ways of making units share. See plan.h. */
+/* Common parts of the engines' ways to create units. See plan.h. */
 #ifndef HF_STORE_BATCH_INSERT_H
 #define HF_STORE_BATCH_INSERT_H
 

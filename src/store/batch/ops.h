@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "store/batch/sql_gen.h"
 
-/* What a batch changes about the rows of one limit; see gates.h. */
+/* The changes of a batch to the rows of one limit; see gates.h. */
 struct hf_gate_note {
     const char *name;
     int64_t used;
@@ -51,12 +51,12 @@ void *hf_ops_grow(struct hf_ops *ops, void *old, size_t each, size_t *room);
 
 /* Begin a call; the arguments that follow are its. Returns its index. */
 size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect);
-/* What came so far is for all sets alike; now comes the first. Only for statements of sets
+/* The arguments so far are for all sets alike; now comes the first set. Only for statements of sets
  * with parameters of their own. */
 void hf_ops_sets(struct hf_ops *ops);
 /* The call begun last has nothing to do where that earlier one returned no rows. */
 void hf_ops_only_if(struct hf_ops *ops, size_t call);
-/* The rows of the call begun last end with the one whose values make so many bytes. */
+/* The rows of the call begun last end with the one whose values make this many bytes. */
 void hf_ops_bytes_max(struct hf_ops *ops, size_t bytes);
 /* After a write whose counts, or whose rows returned by a write, are the answer: HF_EUNCERTAIN
  * where they were lost. */

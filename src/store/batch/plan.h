@@ -1,5 +1,5 @@
-/* What an engine does in its own way: one const table per engine, in plan_lite.c and plan_pg.c.
- * No other code of the store asks which engine it has. */
+/* The operations that each engine performs in its own way: one const table per engine, in
+ * plan_lite.c and plan_pg.c. No other code of the store asks which engine it has. */
 #ifndef HF_STORE_BATCH_PLAN_H
 #define HF_STORE_BATCH_PLAN_H
 

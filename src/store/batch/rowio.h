@@ -30,7 +30,7 @@ struct hf_making {
     const uint8_t *hash; /* 32 bytes: of the request */
     int64_t
         place; /* which row of its limit in this batch, from 1: it has no gate if there is
-                      room for so many. 0: its gate is as the row says */
+                      room for this many. 0: its gate is as the row says */
 };
 void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t n);
 /* The same in fewer and smaller statements; but a key that exists may refuse the

@@ -179,7 +179,7 @@ static void judge_disk(struct doctor_finder *finder, int64_t free_bytes, int64_t
                               : "");
 }
 
-/* What the driver knows of its files; a store in memory has none. */
+/* The facts of the driver about its files; a store in memory has none. */
 static int check_disk(struct doctor_finder *finder, struct hf_err *err)
 {
     char *facts = NULL;
@@ -207,7 +207,7 @@ struct stretch {
     int64_t units;
 };
 
-/* The next of them; the last one goes on to the end, for events whose unit is gone. */
+/* The next of them; the last one continues to the end, for events whose unit is gone. */
 static int next_stretch(struct doctor_finder *finder, struct stretch *stretch,
                         struct hf_err *err)
 {
@@ -414,7 +414,7 @@ static const struct {
 
 #define CHECKS (sizeof checks / sizeof checks[0])
 
-/* What cannot be read is a fault of the store, and the other checks go on. */
+/* What cannot be read is a fault of the store, and the other checks continue. */
 static void tell_unread(struct doctor_finder *finder, const char *name,
                         const struct hf_err *why)
 {

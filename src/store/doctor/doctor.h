@@ -1,4 +1,4 @@
-/* What the files of hf_store_check share: putting findings together. */
+/* Common functions of the files of hf_store_check: they put findings together. */
 #ifndef HF_STORE_DOCTOR_DOCTOR_H
 #define HF_STORE_DOCTOR_DOCTOR_H
 
@@ -16,7 +16,7 @@ struct doctor_finder {
 
 void doctor_say(struct doctor_finder *finder, const char *text);
 void doctor_say_i64(struct doctor_finder *finder, int64_t number, const char *text);
-/* What was said since the last finding. */
+/* Reports the text since the last finding as one. */
 void doctor_tell(struct doctor_finder *finder, bool bad, const char *what,
                  const char *advice);
 

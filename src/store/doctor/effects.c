@@ -17,9 +17,10 @@ static int check_turns(struct doctor_finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_EFFECTS, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         say_entry(finder, hf_ops_result(&ops, 0), i);
-        doctor_tell(finder, true, "effects",
-                    "look at the session's turn before it goes on; if rows were edited, "
-                    "restore the store from a backup, then run `holdfast store bump`");
+        doctor_tell(
+            finder, true, "effects",
+            "look at the session's turn before it continues; if rows were edited, "
+            "restore the store from a backup, then run `holdfast store bump`");
     }
     hf_ops_fini(&ops);
     return rc;

@@ -1,4 +1,4 @@
-/* What doctor looks at on a PostgreSQL server: who holds back vacuum, dead rows, settings,
+/* The checks of doctor on a PostgreSQL server: who holds back vacuum, dead rows, settings,
  * guards, the distance of the clocks, and whether events and wake-ups arrive. */
 #include "store/doctor/doctor.h"
 
@@ -200,7 +200,7 @@ static void tell_behind(struct doctor_finder *finder, const struct hf_call *row)
                          "idle_in_transaction_session_timeout");
 }
 
-/* A transaction that has written, anywhere on the server, and goes on: what began after it is
+/* A transaction that has written, anywhere on the server, and continues: what began after it is
  * given to no reader before it has ended. */
 static int check_behind(struct doctor_finder *finder, struct hf_err *err)
 {

@@ -1,7 +1,7 @@
 /* The change feed over SQL.
  *
  * A cursor is "hf1.INCARNATION.XID.ID.PXID.PID": the last event that its reader was given
- * (or looked past), and the last pruned one that it was told of. */
+ * (or looked past), and the last pruned one that was reported to it. */
 #include "base/err.h"
 #include "base/text.h"
 #include "core/ledger/fields.h"
@@ -19,7 +19,7 @@ struct position {
 struct cursor {
     int64_t incarnation;
     struct position at;
-    struct position pruned; /* told of so far */
+    struct position pruned; /* reported so far */
 };
 
 struct facts {
@@ -138,7 +138,7 @@ static bool past_the_end(struct position at, const struct facts *facts)
            before(facts->last_fork, at);
 }
 
-/* Moves the cursor to where reading goes on in the present history. */
+/* Moves the cursor to where reading continues in the present history. */
 static int enter_history(struct reading *r, const struct facts *facts, struct hf_err *err)
 {
     struct cursor *cursor = &r->cursor;

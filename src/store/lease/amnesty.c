@@ -1,4 +1,4 @@
-/* What monitors do next to sweeping: a pulse, amnesty, and the store's log. */
+/* The work of monitors in addition to sweeps: a pulse, amnesty, and the store's log. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "store/store.h"

@@ -1,4 +1,4 @@
-/* What a command wrote, by attempt. */
+/* The output of a command, by attempt. */
 #include "base/err.h"
 #include "store/store.h"
 

@@ -8,7 +8,7 @@
 
 struct hf_processes *hf_processes_new(const struct hf_alloc *alloc); /* NULL: no memory */
 
-/* What is next to a new unit that is a process. */
+/* The rows that are stored next to a new unit that is a process. */
 struct sql_facts {
     struct hf_process process; /* without its unit */
     const char *const *observers;

@@ -197,7 +197,7 @@ static void keep_signal(struct telling *t)
 }
 
 /* A signal that its process waits for ends the wait in the same transaction; any other is kept
- * until it does. What only its owner may go on with is left to the owner, who finds the signal
+ * until it does. What only its owner may continue with is left to the owner, who finds the signal
  * in the trail. */
 static int add_signal(struct telling *t, struct hf_err *err)
 {
@@ -233,7 +233,7 @@ static int add_wake(struct telling *t, struct hf_err *err)
 }
 
 /* Wakes of the session that is the target no more, and that no caller has taken: each
- * ends as cancelled, which says why. One that was taken goes on; it told the truth. */
+ * ends as cancelled, which says why. One that was taken continues; it told the truth. */
 static int drop_wakes(struct telling *t, struct hf_err *err)
 {
     hf_ops_reset(&t->look);

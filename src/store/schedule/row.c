@@ -124,7 +124,7 @@ static void note_change(struct hf_schedule_row *row, hf_ms now)
 
 /* Appends the record of the slots that are due and will never be made, and counts them in
  * row->s.skipped. A time zone that cannot be read any more is no error here: there is no record
- * then, and the change of the schedule goes on. */
+ * then, and the change of the schedule continues. */
 static void drop_due(struct schedule_call *call, struct hf_schedule_row *row,
                      const char *reason, hf_ms now)
 {

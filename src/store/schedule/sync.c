@@ -51,7 +51,7 @@ static int foreign(struct hf_err *err, const struct hf_schedule *schedule)
                    schedule->name, schedule->origin);
 }
 
-/* One that is there. What the set itself had paused as an orphan goes on. */
+/* One that is there. What the set itself had paused as an orphan continues. */
 static int align(struct sync *sync, const struct hf_schedule_spec *wanted,
                  const struct hf_schedule_row *was, struct hf_err *err)
 {

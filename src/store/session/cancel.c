@@ -80,7 +80,7 @@ static size_t add_calls(const struct cancelling *c, struct hf_ops *ops)
     return seen;
 }
 
-/* HF_EGUARD: the turn began or went on meanwhile. */
+/* HF_EGUARD: the turn began or continued meanwhile. */
 static int judge(const struct cancelling *c, const struct hf_call *seen,
                  enum hf_session_turn_cancel *ret_answer, struct hf_err *err)
 {

@@ -1,7 +1,7 @@
 /* Claiming sessions: candidates are read, core decides what a claim does to one (a plan), and it is
  * written if the session is still as it was read.
  *
- * A claim takes the session's lease. With it, the open turn goes on (its inputs run under the
+ * A claim takes the session's lease. With it, the open turn continues (its inputs run under the
  * lease), or a turn begins with the next input. A turn whose workers died too often is poison: its
  * inputs are held for an operator, and the turn is set aside with its journal, its save and its
  * nodes, until the operator releases them. A session without a turn and without inputs is idle, and
@@ -106,7 +106,7 @@ static void add_start(struct claiming *c, struct hf_ops *ops,
     hf_ops_text(ops, waits ? "resumed" : "claimed");
 }
 
-/* Running inputs pass to the lease. No status changes; an event tells of a lost claim. */
+/* Running inputs pass to the lease. No status changes; an event reports a lost claim. */
 static void add_pass(struct claiming *c, struct hf_ops *ops,
                      const struct hf_session_row *row, const struct hf_session_plan *plan)
 {
@@ -472,7 +472,7 @@ static void add_claimed(struct claiming *c, struct hf_ops *look)
 }
 
 /* Which candidate comes after the first. Claims at the same time read the same list; one that
- * lost a race goes on where its nonce says, so that they do not meet again at the next. */
+ * lost a race continues where its nonce says, so that they do not meet again at the next. */
 static size_t nth_candidate(const struct claiming *c, size_t i, size_t count)
 {
     uint32_t chance = hf_crc32c(0, c->claimant.nonce, strlen(c->claimant.nonce));

@@ -1,5 +1,5 @@
-/* Effects of processes and operations that need a person: a list of them, and what an operator says
- * of one. */
+/* Effects of processes and operations that need a person: a list of them, and the
+ * decisions of operators about them. */
 #include <string.h>
 
 #include "base/err.h"

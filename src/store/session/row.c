@@ -334,7 +334,7 @@ void session_put_token(struct hf_ops *ops, const char *session_id,
     hf_ops_text(ops, token->nonce);
 }
 
-/* All sessions have one topic, and a waiter may be for other agents: so many are woken. */
+/* All sessions have one topic, and a waiter may be for other agents: this many are woken. */
 #define WAITERS 64
 
 void session_ring(struct hf_ops *ops)

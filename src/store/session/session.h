@@ -55,7 +55,7 @@ int session_load_show(const struct hf_session_load *request, struct hf_ops *ops,
                       const struct session_load_reads *reads,
                       struct hf_session_answer *answer, struct hf_err *err);
 
-/* What is known of a call that was refused. */
+/* The facts about a call that was refused. */
 struct session_facts {
     struct hf_session_row row;
     const char *ended_token; /* of the last release or hand-back */

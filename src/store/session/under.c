@@ -1,4 +1,4 @@
-/* What a holder does with a session's lease: renew it, release it, or hand the session back. A
+/* The calls of a holder on a session's lease: renew it, release it, or hand the session back. A
  * release needs a session without an open turn; a hand-back leaves the turn open, and its inputs
  * are queued again for the next worker. The row keeps the token and the verb that ended the lease,
  * so that a repeated call is recognised. */

@@ -18,7 +18,7 @@ void hf_subscriptions_set_changed(struct hf_subscriptions *subscriptions);
 int hf_subscriptions_set_next(struct hf_subscriptions *subscriptions, const char *cursor);
 
 struct hf_emission *hf_emission_new(const struct hf_alloc *alloc);
-/* Its occurrence, and room for so many deliveries: 0 or HF_ENOMEM. */
+/* Its occurrence, and room for this many deliveries: 0 or HF_ENOMEM. */
 int hf_emission_begin(struct hf_emission *emission, const char *occurrence_id,
                       size_t room);
 int hf_emission_add(struct hf_emission *emission, const struct hf_delivery *delivery);

@@ -15,7 +15,7 @@
 #include "store/batch/ops.h"
 #include "store/store.h"
 
-#define PAGE_FIRST 16 /* of each table: nothing is known of its rows yet */
+#define PAGE_FIRST 16 /* of each table: nothing is known about its rows yet */
 #define PAGE_MOST 2048
 #define PAGE_BYTES_LOW (256u << 10)
 #define PAGE_BYTES_HIGH (4u << 20)
@@ -146,7 +146,7 @@ static int count_rows(struct copying *c, const struct side *side,
 
 static int copy_table(struct copying *c, const struct hf_copy_table *table)
 {
-    struct hf_ops pages[2]; /* one names where the other goes on */
+    struct hf_ops pages[2]; /* one names where the other continues */
     const struct hf_call *rows = NULL;
     int64_t of = 0, done = 0;
     int held = -1;
@@ -236,7 +236,7 @@ static int compare_pages(struct comparing *m, const struct hf_call *from,
 static int compare_table(struct comparing *m)
 {
     struct copying *c = m->c;
-    struct hf_ops from[2], to[2]; /* one names where the other goes on */
+    struct hf_ops from[2], to[2]; /* one names where the other continues */
     const struct hf_call *rows[2] = { NULL, NULL };
     int64_t of = 0;
     int held = -1;

@@ -1,4 +1,4 @@
-/* Closing waits: answers and revocations. The first writer closes a wait; all others are told of
+/* Closing waits: answers and revocations. The first writer closes a wait; all others get
  * its outcome.
  *
  * A wait belongs to a turn of a session, and its id names the turn and the kind of wait. The inputs
@@ -88,7 +88,7 @@ struct closing {
     const struct hf_caller *who;
     struct wait_closing what;
     struct hf_wait_place place; /* what the wait's id names: its turn and kind */
-    bool by_key; /* the caller has the wait's key, and learns nothing of other waits */
+    bool by_key; /* the caller has the wait's key, and learns nothing about other waits */
     char nonce[HF_NONCE_TEXT];
 };
 

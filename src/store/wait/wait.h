@@ -19,7 +19,7 @@ struct wait_closing {
 };
 
 /* Append the end of a wait: its outcome, and the session made ready. The batch is refused
- * (HF_EGUARD) where the wait is not open or not there. What becomes of the units is appended after
+ * (HF_EGUARD) where the wait is not open or not there. The changes of the units are appended after
  * it. */
 void wait_close_add(struct hf_ops *ops, const struct hf_caller *who,
                     const struct wait_closing *closing);

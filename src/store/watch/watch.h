@@ -1,4 +1,4 @@
-/* What the files of the verb `look` share. */
+/* Common parts of the files of the verb `look`. */
 #ifndef HF_STORE_WATCH_WATCH_H
 #define HF_STORE_WATCH_WATCH_H
 

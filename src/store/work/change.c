@@ -309,7 +309,7 @@ static size_t put_turn(struct hf_ops *ops, enum hf_sql_id statement,
     return call;
 }
 
-/* The turn of a released input goes on if it is whole, and is then the session's open turn.
+/* The turn of a released input continues if it is whole, and is then the session's open turn.
  * Otherwise it begins anew, but only on a person's word if it has called a tool that is not safe:
  * the new call has another key. */
 static void add_reopen(struct hf_ops *ops, struct change_slot *slot)
@@ -325,7 +325,7 @@ static void add_reopen(struct hf_ops *ops, struct change_slot *slot)
     hf_ops_text(ops, row->w.session_id);
 }
 
-/* A session is told of what was asked of its running input, or that one may begin a turn. */
+/* A session is informed that its running input got a request, or that one may begin a turn. */
 static void tell_session(struct hf_ops *ops, struct change_slot *slot)
 {
     const struct hf_row *row = &slot->step.row;
@@ -427,7 +427,7 @@ static int refuse_performed(struct changing *c, struct change_slot *slot,
         (void)hf_fail(
             &why, HF_ETRANSITION, "anew",
             "the turn of %.60s would perform effect %.60s again (%s, %s), since "
-            "its session went on: release it with anew, or cancel it",
+            "its session continued: release it with anew, or cancel it",
             slot->step.row.w.work_id,
             hf_out_text(found, 0, HF_COL_EFFECT_PERFORMED_EFFECT_KEY),
             hf_out_text(found, 0, HF_COL_EFFECT_PERFORMED_RECOVERY),
@@ -571,7 +571,7 @@ static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *writ
             rc = refuse_performed(c, slot, err);
             return rc ? rc : HF_EGUARD;
         }
-        (void)hf_fail_as(err, rc, &met); /* `rc` goes on below */
+        (void)hf_fail_as(err, rc, &met); /* `rc` is used below */
     }
     if (rc)
         return rc;

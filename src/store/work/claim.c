@@ -299,7 +299,7 @@ static int take_short(struct taker *taker, struct hf_ops *ops,
     return sql_answered(show_taken(ops, rows, false, answer, err), err);
 }
 
-/* Goes on where the last claim came to, and looks from the start where that finds nothing. */
+/* Continues where the last claim came to, and looks from the start where that finds nothing. */
 static int take_some(struct taker *taker, struct hf_ops *ops, struct hf_answer *answer,
                      bool *ret_attention, struct hf_err *err)
 {

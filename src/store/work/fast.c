@@ -5,7 +5,7 @@
  * vouches for, that is, the row must be so or the guard refuses (running, this token's, no close
  * rule). If one row of a batch does not match its guard, nothing is written and the general path
  * (change.c) takes the whole batch: it finds out why, and keeps it in one transaction. Rows under a
- * limit or of a lane do not match: their end lets others go on. */
+ * limit or of a lane do not match: their end lets others continue. */
 #include <string.h>
 
 #include "base/err.h"

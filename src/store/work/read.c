@@ -303,7 +303,7 @@ static int show_rows(struct listing *list, const struct hf_call *rows, size_t co
     return rc;
 }
 
-/* Reads a part. *ret_ends: the page ends with it, and its cursor is set if the list goes on. */
+/* Reads a part. *ret_ends: the page ends with it, and its cursor is set if the list continues. */
 static int read_part(struct listing *list, bool *ret_ends)
 {
     struct hf_ops ops;

@@ -1,4 +1,4 @@
-/* Where the claims of a queue go on, on PostgreSQL (the reasons are in scan.h).
+/* Where the claims of a queue continue, on PostgreSQL (the reasons are in scan.h).
  *
  * A claim reads the queue's index from its start. While some transaction keeps an old snapshot,
  * that start is full of entries of rows that are gone, and each claim reads them all. So a store

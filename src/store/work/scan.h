@@ -1,11 +1,11 @@
-/* Where the claims of a queue go on, on PostgreSQL.
+/* Where the claims of a queue continue, on PostgreSQL.
  *
  * There an index keeps an entry for every version of a row that some open snapshot may still
  * see, so behind an old snapshot every claim walks over all that was claimed since: at the start
  * of its queue, and over leases that ended. So a handle remembers how far it came. Once in
  * SCAN_LOOK_MS, or, where that takes long, after SCAN_PATIENCE times as long, a claim looks
  * from the start and counts what it walked over for nothing. Only where that is much do the
- * claims in between go on from the last claimed key. More urgent rows are looked for from the
+ * claims in between continue from the last claimed key. More urgent rows are looked for from the
  * start always, and a claim that finds nothing looks from the start at once. So without wear
  * nothing differs; with it a row that comes back to the start, within its priority, waits for
  * the next look.
@@ -28,7 +28,7 @@ struct sql_store;
 struct sql_scan_start {
     char queue[192]; /* "": no caller's */
     hf_ms look_at;   /* monotonic: the next look from the start */
-    bool worn;       /* goes on from this key: */
+    bool worn;       /* continues from this key: */
     int64_t priority, fair_tag, seq;
     bool long_way;    /* its rows are none for work_claim_lone: until the next look */
     bool leases_worn; /* looks only for what ended after these: */
@@ -47,7 +47,8 @@ struct sql_scan {
 /* `queue` "": from the start, and nothing is remembered. */
 void sql_scan_begin(struct sql_store *store, const char *queue, bool from_start,
                     struct sql_scan *ret_scan);
-/* What came of it: the rows it took, in their order, and whether there is something to sweep. */
+/* The result of a scan: the rows that it took, in their order, and whether there is something to
+ * sweep. */
 void sql_scan_end(struct sql_store *store, const struct sql_scan *scan,
                   const struct hf_ops *ops, const struct hf_call *rows, bool attention);
 

@@ -266,7 +266,7 @@ static int sweep_timers(struct sweeping *s, size_t limit, struct hf_err *err)
     return rc;
 }
 
-/* Limits whose rate lets a caller go on by now. */
+/* Limits whose rate lets a caller continue by now. */
 static int sweep_limits(struct sweeping *s, size_t limit, struct hf_err *err)
 {
     struct hf_ops due, write;

@@ -83,7 +83,7 @@ enum decision { DECISIONS(X) DECISION_COUNT };
 static const char *const decision_words[] = { DECISIONS(X) };
 #undef X
 
-/* What the model is told of those that are corrected. */
+/* The prompts for those that are corrected. */
 static const enum hf_prompt_id fix_prompts[] = {
     [LANGUAGE] = HF_PROMPT_CODE_FIX_LANGUAGE,
     [UNCLOSED_CUT] = HF_PROMPT_CODE_FIX_UNCLOSED_CUT,
@@ -472,7 +472,7 @@ static int llm_done(const struct hf_protocol *protocol, struct hf_move *move,
                     const struct hf_llm_response *response,
                     const struct hf_driver_state *driver, struct hf_err *err)
 {
-    (void)driver; /* what the model was told; nothing to go on with */
+    (void)driver; /* what the model was told; nothing to continue with */
     struct reply reply = { .code = hf_code_of(protocol), .response = response };
     int rc = take_apart(move, &reply, err);
     if (rc)
@@ -482,7 +482,7 @@ static int llm_done(const struct hf_protocol *protocol, struct hf_move *move,
     return rc ? rc : act_on(move, &reply, decision, err);
 }
 
-/* Going on. At the limit a natural turn is asked once more for an answer in words; one that
+/* Continuing. At the limit a natural turn is asked once more for an answer in words; one that
  * must end with finish is over. */
 int hf_code_go_on(const struct hf_code_protocol *code, struct hf_move *move, bool stalled,
                   struct hf_err *err)

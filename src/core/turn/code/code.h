@@ -87,7 +87,7 @@ HF_MUST_USE int hf_code_read_step(struct hf_arena *arena, const struct hf_record
                                   struct hf_code_step *ret_step, bool *ret_is,
                                   struct hf_err *err);
 
-/* What is asked of many steps, without building them. */
+/* Questions about many steps, answered without building them. */
 struct hf_code_peek {
     int64_t step;
     const char *cell;
@@ -122,7 +122,7 @@ HF_MUST_USE int hf_code_exec_done(const struct hf_protocol *protocol,
                                   const struct hf_driver_state *driver,
                                   struct hf_err *err);
 
-/* What comes after an iteration; one without progress spends the budget for that. */
+/* Plans the step after an iteration; one without progress spends the budget for that. */
 HF_MUST_USE int hf_code_go_on(const struct hf_code_protocol *code, struct hf_move *move,
                               bool stalled, struct hf_err *err);
 

@@ -1,5 +1,5 @@
 /* The code protocol after a cell: what it did becomes a step of the history, and the step decides
- * how the turn goes on.
+ * how the turn continues.
  *
  * A cell is a piece of code that the model wrote and the host ran; its result comes in here. A step
  * is the record of it, which later requests show to the model. Bindings are the variables that a
@@ -17,7 +17,7 @@
 #define CURSOR "step."
 
 /* The number that run_cell noted. A driver state that says another one is not ours,
- * and the turn must not go on as if it were. */
+ * and the turn must not continue as if it were. */
 static int read_cursor(const struct hf_driver_state *driver, uint64_t *ret_step,
                        struct hf_err *err)
 {
@@ -109,8 +109,8 @@ static int keep_calls(struct hf_move *move, const struct hf_exec_result *result,
 
 /* Fills the step from the result of the cell that the turn waits for. `failed` is a host that could
  * not run the cell, and says why in `message`; a cell that ran and ended badly has an `error`. With
- * `unknown` nothing is known of how it ended. A result that names no bindings has changed none, so
- * those that the cell began with stay. The texts stay the result's. */
+ * `unknown` nothing is known about how it ended. A result that names no bindings has changed none,
+ * so those that the cell began with stay. The texts stay the result's. */
 static int fill_step(struct hf_move *move, const struct hf_exec_result *result,
                      uint64_t number, struct hf_code_step *ret_step, struct hf_err *err)
 {
