@@ -75,22 +75,52 @@ SELECT t.part, count(*) AS units
            AND ($1::text IS NULL OR w.tenant = $1)) AS t
  GROUP BY t.part
 
+-- At most 100 of its deliveries; the operation that lists them shows all.
+-- fragment: occurrence_deliveries
+(SELECT /*lite json_group_array(json_object('subscription_key', t.subscription_key, 'work_id',
+                                            t.work_id, 'status', t.status))*/
+        /*pg coalesce(jsonb_agg(jsonb_build_object('subscription_key', t.subscription_key,
+                                                   'work_id', t.work_id, 'status',
+                                                   t.status))::text, '[]')*/
+   FROM (SELECT s.subscription_key, d.work_id, w.status
+           FROM delivery d JOIN subscription s ON s.subscription_id = d.subscription_id
+           LEFT JOIN work_spec k ON k.work_id = d.work_id
+           LEFT JOIN work_state w ON w.seq = k.seq
+          WHERE d.occurrence_id = o.occurrence_id ORDER BY d.delivery_id LIMIT 100) AS t)
+
+-- name: occurrence_window
+-- As subscription_window_newest.
+-- in: $1 after id, $2 after created_at
+SELECT occurrence_id, created_at, more
+  FROM (SELECT * FROM (SELECT occurrence_id, created_at, 1 AS more FROM occurrence
+                        WHERE (created_at, occurrence_id) < ($2, $1)
+                        ORDER BY created_at DESC, occurrence_id DESC LIMIT 1 OFFSET 19999) AS bound
+        UNION ALL
+        SELECT * FROM (SELECT occurrence_id, created_at, 0 AS more FROM occurrence
+                        ORDER BY created_at, occurrence_id LIMIT 1) AS past) AS b
+ ORDER BY more DESC LIMIT 1
+
 -- name: occurrence_list
 -- The newest first.
--- in: $1 tenant or null, $2 source_type or null, $3 source_key or null,
---     $4 before this created_at and $5 this id, $6 limit
+-- in: $1 after this id, $2 up to this id, $3 tenant or null, $4 source_type or null,
+--     $5 source_key or null, $6 limit, $7 bytes of deliveries, $8 after this created_at, $9 up to
+--     this created_at
 SELECT o.occurrence_id, o.tenant, o.source_type, o.source_key, o.idempotency_key, o.occurred_at,
-       o.created_at,
-       (SELECT /*lite json_group_array(json_object('subscription_key', s.subscription_key,
-                                                   'work_id', d.work_id, 'status', w.status))*/
-               /*pg coalesce(jsonb_agg(jsonb_build_object('subscription_key', s.subscription_key,
-                                                          'work_id', d.work_id, 'status',
-                                                          w.status))::text, '[]')*/
-          FROM delivery d JOIN subscription s ON s.subscription_id = d.subscription_id
-          LEFT JOIN work_spec k ON k.work_id = d.work_id
-          LEFT JOIN work_state w ON w.seq = k.seq
-         WHERE d.occurrence_id = o.occurrence_id) AS deliveries
+       o.created_at, {occurrence_deliveries} AS deliveries,
+       CASE WHEN (SELECT count(*) FROM (SELECT 1 FROM delivery d
+                                         WHERE d.occurrence_id = o.occurrence_id LIMIT 101) AS n)
+                 > 100 THEN 1 ELSE 0 END AS deliveries_more
   FROM occurrence o
- WHERE (o.created_at, o.occurrence_id) < ($4, $5) AND ($1::text IS NULL OR o.tenant = $1)
-   AND ($2::text IS NULL OR o.source_type = $2) AND ($3::text IS NULL OR o.source_key = $3)
+ WHERE /*pg o.occurrence_id = ANY (ARRAY(SELECT p.occurrence_id
+          FROM (SELECT o.occurrence_id,
+                       coalesce(sum(octet_length({occurrence_deliveries}))
+                                OVER (ORDER BY o.created_at DESC, o.occurrence_id DESC
+                                      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+                       AS bytes_before
+                  FROM occurrence o WHERE*/
+       (o.created_at, o.occurrence_id) < ($8, $1) AND (o.created_at, o.occurrence_id) >= ($9, $2)
+   AND ($3::text IS NULL OR o.tenant = $3) AND ($4::text IS NULL OR o.source_type = $4)
+   AND ($5::text IS NULL OR o.source_key = $5)
+   /*lite AND $7 > 0*/
+   /*pg ORDER BY o.created_at DESC, o.occurrence_id DESC LIMIT $6) AS p WHERE p.bytes_before < $7))*/
  ORDER BY o.created_at DESC, o.occurrence_id DESC LIMIT $6

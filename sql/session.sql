@@ -427,10 +427,12 @@ AND finished_at IS NULL AND step = $3 AND node_count = $4 AND chain = $5
 
 -- name: turn_step
 -- in: $1 session_id, $2 turn_id, $3 step, $4 node_count and $5 chain before, $6 node_count and
---     $7 chain after, $8 more transients or null, $9 save, $10 active time since the last step
--- sets: text text bigint bigint bytea bigint bytea text bytea bigint
+--     $7 chain after, $8 more transients or null, $9 save, $10 active time since the last step,
+--     $11 effects that it begins
+-- sets: text text bigint bigint bytea bigint bytea text bytea bigint bigint
 UPDATE /*lite OR ROLLBACK*/ session_turn
    SET step = step + 1, node_count = $6, chain = $7, save = $9, active_ms = active_ms + $10,
+       effect_count = effect_count + $11,
        transients = CASE WHEN $8::text IS NULL THEN transients
                          ELSE coalesce(transients, '') || $8 END
  WHERE {turn_as_given}

@@ -25,9 +25,15 @@ waiting_kind = NULL, waiting_ref = NULL, deadline_at = NULL, escalate_at = NULL,
 
 -- Opening: part of a step, after its guards.
 
+-- Whether an early answer is by an actor that may not answer. A revocation is no answer.
+-- fragment: early_unfit
+wait.state = 'resolved' AND excluded.answerer IS NOT NULL
+AND excluded.answerer <> coalesce(wait.actor, '')
+
 -- name: waits_open
--- Those that are there stay as they are; one that was answered early learns what was asked. After a
--- revocation each is cancelled from the start.
+-- Those that are there stay as they are; one that was answered early learns what was asked, and is
+-- open where the actor may not answer. After a revocation each is cancelled from the start, except
+-- a timer.
 -- in: $1 session_id, $2 turn_id, $3 outcome of a revoked one; a1 wait_id, a2 kind, a3 name,
 --     a4 deadline_at, a5 escalate_at, a6 check_at, a7 next_ms, a8 asked, a9 answerer, a10 policy,
 --     a11 next_answerer, a12 next_policy, a13 escalate
@@ -38,17 +44,27 @@ INSERT /*lite OR ROLLBACK*/ INTO wait (wait_id, session_key, turn_key, kind, nam
                                        check_at, state, outcome, closed_at, closed_by)
 SELECT a.a1, t.session_key, t.turn_key, a.a2, a.a3, a.a4, a.a5, a.a7, a.a8, a.a9, a.a10, a.a11,
        a.a12, a.a13, hf_now(),
-       CASE WHEN t.waits_revoked_at IS NULL THEN a.a6 END,
-       CASE WHEN t.waits_revoked_at IS NULL THEN 'open' ELSE 'cancelled' END,
-       CASE WHEN t.waits_revoked_at IS NOT NULL THEN $3 END,
-       CASE WHEN t.waits_revoked_at IS NOT NULL THEN hf_now() END,
-       CASE WHEN t.waits_revoked_at IS NOT NULL THEN 'revoked' END
+       CASE WHEN r.turn_key IS NULL THEN a.a6 END,
+       CASE WHEN r.turn_key IS NULL THEN 'open' ELSE 'cancelled' END,
+       CASE WHEN r.turn_key IS NOT NULL THEN $3 END,
+       CASE WHEN r.turn_key IS NOT NULL THEN hf_now() END,
+       CASE WHEN r.turn_key IS NOT NULL THEN 'revoked' END
   FROM hf_args a JOIN session s ON s.session_id = $1
   JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
+  LEFT JOIN session_turn r ON r.turn_key = t.turn_key AND r.waits_revoked_at IS NOT NULL
+                          AND a.a2 <> 'timer'
  WHERE true
 ON CONFLICT (wait_id) DO UPDATE
    SET name = excluded.name, asked = excluded.asked, opened_at = excluded.opened_at,
-       answerer = excluded.answerer, deadline_at = excluded.deadline_at
+       answerer = excluded.answerer, deadline_at = excluded.deadline_at,
+       escalate_at = excluded.escalate_at, next_ms = excluded.next_ms,
+       policy = excluded.policy, next_answerer = excluded.next_answerer,
+       next_policy = excluded.next_policy, escalate = excluded.escalate,
+       state = CASE WHEN {early_unfit} THEN excluded.state ELSE wait.state END,
+       outcome = CASE WHEN {early_unfit} THEN excluded.outcome ELSE wait.outcome END,
+       closed_at = CASE WHEN {early_unfit} THEN excluded.closed_at ELSE wait.closed_at END,
+       closed_by = CASE WHEN {early_unfit} THEN excluded.closed_by ELSE wait.closed_by END,
+       check_at = CASE WHEN {early_unfit} THEN excluded.check_at END
  WHERE wait.opened_at IS NULL
 
 -- name: session_away
@@ -141,15 +157,16 @@ UPDATE /*lite OR ROLLBACK*/ wait
    AND state = 'open'
 
 -- name: waits_close_turn
--- All open waits of a turn.
--- in: $1 session_id, $2 turn_id, $3 outcome, $4 actor_kind, $5 actor, $6 closed_by
+-- The open waits of a turn. A revocation leaves its timers: a pause is no question.
+-- in: $1 session_id, $2 turn_id, $3 outcome, $4 actor_kind, $5 actor, $6 closed_by,
+--     $7 kind to leave open, or null
 UPDATE /*lite OR ROLLBACK*/ wait
    SET state = 'cancelled', outcome = $3, actor_kind = $4, actor = $5, closed_by = $6,
        closed_at = hf_now(), check_at = NULL, escalate_at = NULL
  WHERE turn_key = (SELECT t.turn_key FROM session s
                      JOIN session_turn t ON t.session_key = s.session_key
                     WHERE s.session_id = $1 AND t.turn_id = $2)
-   AND state = 'open'
+   AND state = 'open' AND kind <> coalesce($7, '')
 
 -- The units of the turn of a wait.
 -- fragment: units_of_wait

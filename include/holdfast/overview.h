@@ -80,24 +80,32 @@ struct hf_occurrence {
     hf_ms occurred_at;
     hf_ms created_at;
     const char *deliveries; /* JSON: an array of subscription_key, work_id and status */
+    bool deliveries_more;   /* these are 100, and there are more */
 };
-typedef void hf_each_occurrence(void *user, const struct hf_occurrence *occurrence,
-                                const char *cursor);
+typedef void hf_each_occurrence(void *user, const struct hf_occurrence *occurrence);
+
+struct hf_occurrence_next {
+    char cursor[256]; /* "": there is no next page */
+};
 
 struct hf_occurrence_filter {
     uint32_t size;
     const char *source_type;
     const char *source_key;
     size_t limit;      /* 0: 100 */
-    const char *after; /* the cursor of the last one that was seen */
+    const char *after; /* cursor of an earlier page */
 };
 
-/* Occurrences, the newest first, each with the units that it started. `cursor` of the last
- * one continues the list. HF_EINVAL naming "after". */
+/* Occurrences, the newest first, each with the units that it started. A page ends after
+ * `limit` rows, with the row that brings the deliveries to 4 MiB, or after 20,000 rows were looked
+ * at: it may have fewer rows than asked for, or none, and still a next one. *ret_next is the cursor
+ * of the next page, of this list with the same filter; "": this was the last. HF_EINVAL names the
+ * field, HF_ETOOBIG for `limit`, HF_ENOMEM, and the errors of a store. */
 HF_API HF_MUST_USE int hf_occurrence_list(struct hf_store *store,
                                           const struct hf_caller *who,
                                           const struct hf_occurrence_filter *filter,
                                           hf_each_occurrence *each, void *user,
+                                          struct hf_occurrence_next *ret_next,
                                           struct hf_err *err);
 
 #ifdef __cplusplus

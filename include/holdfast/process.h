@@ -155,7 +155,8 @@ HF_API HF_MUST_USE int hf_process_tell(struct hf_store *store,
 
 /* Wait, at most wait_ms, until the process has ended, and return its row; woken by its
  * end. HF_EBUSY when it has not ended by then, HF_ENOTFOUND naming "retained" when it was
- * pruned. It only waits: it sweeps nothing. A unit that is no process can be awaited too;
+ * pruned. Every second it sweeps a bounded number of rows (hf_work_sweep), so that it sees the
+ * end of a process whose owner is dead. A unit that is no process can be awaited too;
  * such a waiter is woken by every commit, and looks at most every 20 ms. */
 HF_API HF_MUST_USE int hf_process_await(struct hf_store *store,
                                         const struct hf_caller *who, const char *id,

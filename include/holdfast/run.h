@@ -24,6 +24,10 @@ extern "C" {
 #define HF_RUN_KIND "run"
 #define HF_RUN_TTL_MS 30000 /* of leases, where no policy says */
 
+/* Classes of the failure of a command that ended with exit code 0. */
+#define HF_RUN_NO_EVIDENCE "evidence_missing"
+#define HF_RUN_NOT_CLOSED "close_out_missing"
+
 /* The command of a unit, in its payload: an object with the members argv, cwd, env,
  * secrets, timeout_ms, kill_after_ms, require_close_out, evidence and input. It decides what is
  * executed on the machines of the workers, so it must never be taken from a network. */
@@ -39,7 +43,7 @@ struct hf_command {
     bool require_close_out; /* its exit says nothing: it must close out itself */
     /* Files, NULL ends: when the command has ended with 0 the unit is closed with their
      * SHA-256 as evidence. A path that is not absolute begins in `cwd`. One that cannot be
-     * read then is a failure of class "evidence_missing". */
+     * read then is a failure of class HF_RUN_NO_EVIDENCE. */
     const char *const *evidence;
     const char *input; /* JSON that the command gets as HOLDFAST_INPUT; NULL: none */
 };
@@ -160,6 +164,13 @@ struct hf_orphan {
     bool ending; /* signalled */
 };
 typedef void hf_each_orphan(void *user, const struct hf_orphan *orphan);
+
+/* As hf_output_read, by the whole id; of an execution on this machine also what is in its files
+ * only, as after the death of its runner. Nothing is stored. `lock_folder` as for hf_run_new, or
+ * NULL: only what the store has. The errors of hf_output_read. */
+HF_API HF_MUST_USE int hf_run_output(struct hf_store *store, const char *lock_folder,
+                                     const char *id, int64_t attempt,
+                                     struct hf_output **ret_output, struct hf_err *err);
 
 /* Looks at every lock of the folder. Trees of work that may run again, or has ended,
  * whose runner is dead or lost its lease, get TERM, and KILL when they are found again

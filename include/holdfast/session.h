@@ -384,7 +384,8 @@ struct hf_session_step {
     const struct hf_record *records; /* new since then; transient ones are stored apart */
     size_t record_count;
     struct hf_span save;                 /* hf_turn_save's bytes */
-    const struct hf_effect_entry *begun; /* intents; the fence is the token's */
+    const struct hf_effect_entry *begun; /* intents; the fence is the token's.
+                                            Kind and attempt are those of the key */
     size_t begun_count;
     const struct hf_effect_settled
         *settled; /* outcomes of effects that were begun before */

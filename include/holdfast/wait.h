@@ -8,10 +8,11 @@
  *
  *   open ──resolve──> resolved      the first answer; later calls return it
  *        ──deadline─> timed_out     by the wait's policy (hf_wait_policy)
- *        ──revoke───> cancelled     also when the turn is cancelled, fails or ends
+ *        ──revoke───> cancelled     not a timer; also when the turn is cancelled, fails or ends
  *
  * When the first wait of a turn is resolved the inputs are queued again and the session is ready:
- * any worker continues the turn. Resolving before the turn waits is allowed; the outcome is kept.
+ * any worker continues the turn. Resolving before the turn waits is allowed; the outcome is kept,
+ * unless the turn then names another answerer: the wait is open in this case.
  *
  * A key is a bearer capability: hfw1.KEYID.ID.MAC, where MAC is HMAC-SHA-256 over scope, kind and
  * id with a secret of the store. A key that is tampered with, unknown or revoked is always
@@ -22,7 +23,8 @@
  *   {"kind":"error","message":TEXT,"value":V}    ERROR
  *   {"kind":"approve","arguments":V}             APPROVE; arguments only where they were edited
  *   {"kind":"deny","reason":TEXT}                DENY
- *   {"kind":"timeout"}, {"kind":"cancelled"}     no answer came
+ *   {"kind":"timeout"}                           no answer came in time
+ *   {"kind":"cancelled","reason":TEXT}           revoked; reason only where one was named
  *
  * Every verb is one blocking call that may be made from any thread on one handle.
  */
@@ -59,7 +61,8 @@ HF_API const char *hf_wait_state_word(enum hf_wait_state state); /* NULL past th
 
 /* What happens at the deadline. NONE is refused, except of a timer, which has no other.
  *   result     the outcome is {"kind":"timeout"}, and the turn continues with it
- *   fail_turn  the same, and the turn's inputs end as timeout; its next owner ends the turn
+ *   fail_turn  the same, and the turn's other waits are cancelled. Inputs that wait end as timeout
+ *              at once; the turn's next owner ends the turn as timeout
  *   deny       the outcome is a denial; approvals only
  *   approve    the outcome is an approval; approvals only
  *   next       another answerer gets next_ms more; then next_policy applies */
@@ -129,8 +132,10 @@ struct hf_wait {
     const char *next_answerer;
     const char *next_policy;
     const char *escalate;
-    const char *outcome;    /* JSON, once it is not open */
-    const char *actor_kind; /* of the one that resolved, revoked or swept it */
+    const char *outcome; /* JSON, once it is not open */
+    const char
+        *actor_kind; /* of the one that resolved, revoked or swept it; while it is open:
+                               of an early answer that did not count */
     const char *actor;
     hf_ms deadline_at;
     hf_ms escalate_at; /* 0: none, or it has been done */
@@ -175,7 +180,8 @@ struct hf_wait_resolve {
 
 /* Answer a wait: outcome, inputs queued, session ready, one transaction. The first answer is the
  * outcome; a later one returns the wait with accepted = false. A wait that its turn has not opened
- * yet is stored as resolved, as long as the turn is open. HF_EWAITKEY (by key) or HF_ENOTFOUND (by
+ * yet is stored as resolved, as long as the turn is open; if the turn then names another answerer,
+ * that answer does not count and the wait is open. HF_EWAITKEY (by key) or HF_ENOTFOUND (by
  * id), HF_EANSWERER for an actor that may not answer, HF_EINVAL for an answer that does not fit the
  * kind or for edited arguments that do not fit. */
 HF_API HF_MUST_USE int hf_wait_resolve(struct hf_store *store,
@@ -193,8 +199,9 @@ struct hf_wait_revoke {
 };
 
 /* Cancel waits for good. Open ones become cancelled and their turn continues with that outcome;
- * their keys, and those of waits that the turn has not opened yet, are refused from then on. The
- * turn itself is not cancelled (hf_session_cancel_turn). HF_ENOTFOUND. */
+ * their keys, and those of waits that the turn has not opened yet, are refused from then on. Timers
+ * stay: a pause is no question, and it ends when it is due. The turn itself is not cancelled
+ * (hf_session_cancel_turn). HF_ENOTFOUND, HF_EINVAL for a timer's id. */
 HF_API HF_MUST_USE int hf_wait_revoke(struct hf_store *store, const struct hf_caller *who,
                                       const struct hf_wait_revoke *request,
                                       struct hf_wait_answer **ret_answer,

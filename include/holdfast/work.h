@@ -283,7 +283,9 @@ struct hf_change {
     enum hf_verb verb;
     const char *id;
     const char *token;
-    const char *authority; /* who says so, for externally owned rows */
+    const char
+        *authority; /* who says so, of an externally owned row, or of one that waits for
+                              what its close rule asks: a wait for a user under its own id */
     enum hf_status status; /* of a resume by ref: only rows that wait in this way */
     const char *reason;
     const char *error_class;

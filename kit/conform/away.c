@@ -331,6 +331,37 @@ test_case(wait_an_early_answer_is_kept)
     TRUE(!reply(id, "2")->accepted);
 }
 
+test_case(wait_an_early_answer_by_an_actor_that_may_not_answer_does_not_count)
+{
+    kit_session(t, "s");
+    send("s", NULL, "go");
+    struct talk talk = open_any();
+    const char *a = wait_id(t, &talk, HF_WAIT_APPROVAL, "1/a/1");
+    const char *b = wait_id(t, &talk, HF_WAIT_APPROVAL, "1/b/1");
+    struct hf_wait_spec asks[] = { new_wait(t, HF_WAIT_APPROVAL, "1/a/1"),
+                                   new_wait(t, HF_WAIT_APPROVAL, "1/b/1") };
+    asks[0].answerer = asks[1].answerer = "anna";
+    asks[0].policy = HF_AT_DEADLINE_DENY;
+    t->who.actor = "bob";
+    TRUE(approve(a)->accepted); /* who may answer is not known yet */
+    t->who.actor = "anna";
+    TRUE(approve(b)->accepted);
+    step_away(AT(t), &talk, asks, 2, false);
+    CODE(0, t->code);
+    SAME("resolved", wait_of(b)->state);
+    SAME("open", wait_of(a)->state);
+    SAME("bob", wait_of(a)->actor); /* whose answer does not count */
+    t->who.actor = "bob";
+    approve(a);
+    CODE(HF_EANSWERER, t->code);
+    TRUE(!put_away(&talk, asks[0]).ready);
+    IS("waiting_user", talk.turn_id);
+    advance(3600000);
+    EQ(1, sweep().timed_out);
+    SAME("{\"kind\":\"deny\",\"reason\":\"no answer came in time\"}",
+         wait_of(a)->outcome);
+}
+
 test_case(wait_several_of_a_turn_are_independent_and_the_first_wakes_it)
 {
     kit_session(t, "s");
@@ -496,6 +527,31 @@ test_case(wait_a_turn_that_failed_at_a_deadline_is_ended_by_its_next_owner)
     SAME(next, open_any().turn_id);
 }
 
+/* Its inputs are queued when the deadline passes: its next owner learns it from the wait. */
+test_case(wait_a_deadline_fails_a_turn_that_another_answer_has_queued)
+{
+    kit_session(t, "s");
+    send("s", NULL, "go");
+    struct talk talk = open_any();
+    struct hf_wait_spec fails = new_wait(t, HF_WAIT_APPROVAL, "1/b/1");
+    struct hf_wait_spec later = new_wait(t, HF_WAIT_APPROVAL, "1/c/1");
+    fails.policy = HF_AT_DEADLINE_FAIL_TURN;
+    later.deadline_at = t->wall + 86400000;
+    put_away(&talk, new_wait(t, HF_WAIT_APPROVAL, "1/a/1"), fails, later);
+    TRUE(approve(wait_id(t, &talk, HF_WAIT_APPROVAL, "1/a/1"))->accepted);
+    advance(3600000);
+    EQ(1, sweep().timed_out);
+    EQ(0, open_waits(t, "s"));
+    IS("queued", talk.turn_id);
+    const struct hf_wait *wait = wait_of(wait_id(t, &talk, HF_WAIT_APPROVAL, "1/b/1"));
+    SAME("timed_out", wait->state);
+    SAME("fail_turn", wait->policy);
+    struct talk next = open_any();
+    EQ(3, next.answer->turn->wait_count);
+    CODE(0, finish_as(t, &next, HF_STATUS_TIMEOUT));
+    IS("timeout", talk.turn_id);
+}
+
 test_case(wait_a_deadline_passes_to_the_next_answerer)
 {
     kit_session(t, "s");
@@ -601,10 +657,80 @@ test_case(wait_one_is_revoked_alone)
     put_away(&talk, new_wait(t, HF_WAIT_APPROVAL, "1/a/1"),
              new_wait(t, HF_WAIT_APPROVAL, "1/b/1"));
     const char *a = wait_id(t, &talk, HF_WAIT_APPROVAL, "1/a/1");
-    EQ(1, revoke_by(.wait_id = a)->revoked);
+    EQ(1, revoke_by(.wait_id = a, .reason = "by mistake")->revoked);
     EQ(0, revoke_by(.wait_id = a)->revoked);
+    SAME("{\"kind\":\"cancelled\",\"reason\":\"by mistake\"}", wait_of(a)->outcome);
     EQ(1, open_waits(t, "s"));
     TRUE(approve(wait_id(t, &talk, HF_WAIT_APPROVAL, "1/b/1"))->accepted);
+}
+
+test_case(wait_a_timer_is_not_revoked)
+{
+    kit_session(t, "s");
+    send("s", NULL, "go");
+    struct talk talk = open_any();
+    struct hf_wait_spec pause = new_wait(t, HF_WAIT_TIMER, "2");
+    put_away(&talk, pause, new_wait(t, HF_WAIT_APPROVAL, "1/a/1"));
+    const char *timer = wait_id(t, &talk, HF_WAIT_TIMER, "2");
+    const char *before = picture();
+    revoke_by(.wait_id = timer);
+    CODE(HF_EINVAL, t->code);
+    SAME("wait_id", t->err.field);
+    UNCHANGED(before);
+    EQ(1, revoke_by(.session_id = "s", .reason = "all")->revoked); /* the approval */
+    SAME("{\"kind\":\"cancelled\",\"reason\":\"all\"}",
+         wait_of(wait_id(t, &talk, HF_WAIT_APPROVAL, "1/a/1"))->outcome);
+    SAME("open", wait_of(timer)->state);
+    struct talk second = open_any();
+    TRUE(!put_away(&second, pause)
+              .ready); /* otherwise workers would spin until it is due */
+    EQ(pause.deadline_at, head("s")->ready_at);
+    EQ(0, revoke_by(.session_id = "s", .turn_id = talk.turn_id)->revoked);
+    struct talk third = open_any();
+    struct hf_wait_spec next = new_wait(t, HF_WAIT_TIMER, "3"); /* after the revocation */
+    next.deadline_at = t->wall + 60000;
+    TRUE(!put_away(&third, next, pause).ready);
+    SAME("open", wait_of(wait_id(t, &talk, HF_WAIT_TIMER, "3"))->state);
+    EQ(t->wall + 60000, head("s")->ready_at);
+    advance(60000);
+    struct talk last = open_any();
+    CODE(0, finish(&last, "done"));
+    SAME("cancelled", wait_of(timer)->state); /* with its turn */
+}
+
+test_case(wait_a_revocation_holds_in_a_store_that_was_reopened)
+{
+    struct talk talk = waiting_talk(t, "s");
+    const char *id = wait_id(t, &talk, HF_WAIT_APPROVAL, "1/c/1");
+    const char *key = key_of(t, id);
+    EQ(1, revoke_by(.session_id = "s")->revoked);
+    reopen();
+    resolve_by(.key = key, .word = HF_ANSWER_APPROVE);
+    CODE(HF_EWAITKEY, t->code);
+    TRUE(!approve(id)->accepted);
+    SAME("cancelled", open_any().answer->turn->waits[0].state);
+}
+
+test_case(wait_a_revocation_leaves_a_cancel_that_is_pending)
+{
+    kit_session(t, "s");
+    send("s", NULL, "go");
+    struct talk talk = open_any();
+    step_away(AT(t), &talk,
+              (struct hf_wait_spec[]){ new_wait(t, HF_WAIT_APPROVAL, "1/c/1") }, 1,
+              false);
+    EQ(HF_TURN_CANCEL_REQUESTED, cancel_turn(t, "s", talk.turn_id));
+    EQ(1, revoke_by(.session_id = "s")->revoked);
+    IS("running", talk.turn_id);
+    TRUE(head("s")->cancel_request != NULL);
+    TRUE(put_away(&talk, new_wait(t, HF_WAIT_APPROVAL, "1/c/1")).ready);
+    struct talk later = open_any();
+    CODE(HF_ECANCELASKED, finish(&later, "done all the same"));
+    CODE(0, finish_as(t, &later, HF_STATUS_CANCELLED));
+    struct talk waits = waiting_talk(t, "s2");
+    EQ(HF_TURN_CANCEL_REQUESTED, cancel_turn(t, "s2", waits.turn_id));
+    EQ(0, revoke_by(.session_id = "s2")->revoked); /* the cancel has closed it */
+    IS("cancelled", waits.turn_id);
 }
 
 /* ---- keys ---------------------------------------------------------------------------- */

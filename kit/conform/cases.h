@@ -183,6 +183,7 @@
     X(r38_a_repeated_close_out_answers_as_the_first, 0)                                  \
     X(repeated_settles_answer_as_the_first, 0)                                           \
     X(a_repeated_completion_by_an_authority_answers_as_the_first, 0)                     \
+    X(a_completion_after_a_cancel_is_no_repeat, 0)                                       \
     X(a_settled_token_repeats_until_somebody_else_settles, 0)                            \
     X(t09_fail_with_a_retry_clears_the_lease, 0)                                         \
     X(hand_back_queues_the_row_again_and_spends_nothing, 0)                              \
@@ -199,6 +200,8 @@
     X(r13_terminal_rows_change_only_by_requeue, 0)                                       \
     X(close_rule_evidence_asks_for_evidence, 0)                                          \
     X(close_rule_reviewer_asks_for_somebody_else, 0)                                     \
+    X(a_wait_for_the_close_rule_is_ended_by_a_person, 0)                                 \
+    X(another_wait_takes_no_authority, 0)                                                \
     X(externally_owned_is_closed_by_an_authority, 0)                                     \
     X(r64_append_event_cannot_forge_a_transition, 0)                                     \
     X(change_answers_each_item_of_a_batch, 0)                                            \
@@ -548,6 +551,8 @@
     X(wait_a_repeated_answer_leaves_the_next_wait_of_its_turn_alone, HF_CONFORM_WAITS)   \
     X(wait_of_a_held_turn_says_how_it_ended_until_the_turn_goes_on, HF_CONFORM_WAITS)    \
     X(wait_an_early_answer_is_kept, HF_CONFORM_WAITS)                                    \
+    X(wait_an_early_answer_by_an_actor_that_may_not_answer_does_not_count,               \
+      HF_CONFORM_WAITS)                                                                  \
     X(wait_several_of_a_turn_are_independent_and_the_first_wakes_it, HF_CONFORM_WAITS)   \
     X(wait_a_timer_is_the_sessions_ready_time_and_never_begins_again, HF_CONFORM_WAITS)  \
     X(wait_a_message_does_not_wake_a_turn_that_waits, HF_CONFORM_WAITS)                  \
@@ -555,11 +560,16 @@
     X(wait_a_deadline_does_what_its_wait_says, HF_CONFORM_WAITS)                         \
     X(wait_a_turn_that_failed_at_a_deadline_is_ended_by_its_next_owner,                  \
       HF_CONFORM_WAITS)                                                                  \
+    X(wait_a_deadline_fails_a_turn_that_another_answer_has_queued, HF_CONFORM_WAITS)     \
     X(wait_a_deadline_passes_to_the_next_answerer, HF_CONFORM_WAITS)                     \
     X(wait_escalates_once_and_stays_open, HF_CONFORM_WAITS)                              \
     X(wait_rows_of_sessions_are_never_due_by_themselves, HF_CONFORM_WAITS)               \
     X(wait_revocation_is_for_good, HF_CONFORM_WAITS)                                     \
     X(wait_one_is_revoked_alone, HF_CONFORM_WAITS)                                       \
+    X(wait_a_timer_is_not_revoked, HF_CONFORM_WAITS)                                     \
+    X(wait_a_revocation_holds_in_a_store_that_was_reopened,                              \
+      HF_CONFORM_WAITS | HF_CONFORM_AGAIN)                                               \
+    X(wait_a_revocation_leaves_a_cancel_that_is_pending, HF_CONFORM_WAITS)               \
     X(wait_keys_are_stable_and_answer_from_a_cold_process,                               \
       HF_CONFORM_WAITS | HF_CONFORM_AGAIN)                                               \
     X(wait_a_bad_key_gets_one_answer_and_writes_nothing, HF_CONFORM_WAITS)               \

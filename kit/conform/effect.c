@@ -16,10 +16,11 @@ static struct talk begun(struct hf_conform *t, const char *session_id)
 
 static struct hf_effect_entry intent(const char *key, enum hf_recovery recovery)
 {
+    bool call = strchr(key, '/') != NULL;
     return (struct hf_effect_entry){ .key = key,
-                                     .kind = "tool_call",
+                                     .kind = call ? "tool_call" : "llm_call",
                                      .recovery = recovery,
-                                     .attempt = 1,
+                                     .attempt = call ? 1 : 0,
                                      .envelope = SPAN("{\"kind\":\"tool_call\"}") };
 }
 
@@ -349,6 +350,12 @@ test_case(d39_bad_effects_are_refused_by_field_and_write_nothing)
     TRUE(contains(t->err.message, "must declare its class"));
     entry = intent("1", HF_RECOVERY_SAFE);
     entry.kind = NULL;
+    CODE(HF_EINVAL, store_effect(AT(t), &talk, &entry, NULL));
+    entry = intent("1/c/1", HF_RECOVERY_SAFE);
+    entry.attempt = 2; /* not that of its key */
+    CODE(HF_EINVAL, store_effect(AT(t), &talk, &entry, NULL));
+    entry = intent("1/c/1", HF_RECOVERY_SAFE);
+    entry.kind = "llm_call"; /* which is no part of an effect */
     CODE(HF_EINVAL, store_effect(AT(t), &talk, &entry, NULL));
     entry = intent("1", HF_RECOVERY_SAFE);
     entry.envelope = SPAN("{");

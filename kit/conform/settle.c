@@ -84,8 +84,23 @@ test_case(a_repeated_completion_by_an_authority_answers_as_the_first)
     done.summary = "lost";
     CODE(HF_ETRANSITION, kit_change(AT(t), done)->code);
     done.summary = "shipped";
+    done.authority = "another";
+    CODE(HF_ETRANSITION, kit_change(AT(t), done)->code);
+    done.authority = "engine";
     done.status = HF_STATUS_FAILED;
     CODE(HF_ETRANSITION, kit_change(AT(t), done)->code);
+    UNCHANGED(before);
+}
+
+test_case(a_completion_after_a_cancel_is_no_repeat)
+{
+    const char *id = new_id(.disposition = HF_DISPOSITION_EXTERNALLY_OWNED);
+    CODE(0, change(.verb = HF_VERB_CANCEL, .id = id, .reason = "r")->code);
+    const char *before = picture();
+    CODE(HF_ETRANSITION,
+         change(.verb = HF_VERB_CLOSE_OUT, .id = id, .authority = "engine",
+                .status = HF_STATUS_CANCELLED, .reason = "r")
+             ->code);
     UNCHANGED(before);
 }
 
@@ -335,6 +350,54 @@ test_case(close_rule_reviewer_asks_for_somebody_else)
                    .status = HF_STATUS_DONE, .reviewer = "carol")
                 ->code);
     TRUE(contains(row(h.id)->result, "carol"));
+}
+
+/* The holder could not meet the rule: the unit waits under its own id, and a person ends it. */
+static void close_waiting(struct hf_conform *t, enum hf_disposition disposition)
+{
+    struct held h = running(.close_rule = "reviewer", .disposition = disposition);
+    CODE(HF_EPOLICY, close_as(h, HF_STATUS_DONE)->code);
+    wait_for(h, HF_STATUS_WAITING_USER, h.id);
+    struct hf_change by_ann = { .verb = HF_VERB_CLOSE_OUT,
+                                .id = h.id,
+                                .authority = "ann",
+                                .status = HF_STATUS_DONE };
+    const char *before = picture();
+    CODE(HF_EPOLICY, kit_change(AT(t), by_ann)->code);
+    UNCHANGED(before);
+    by_ann.reviewer = "ann";
+    CODE(0, kit_change(AT(t), by_ann)->code);
+    IS("done", h.id);
+    SAME("{\"reviewer\":\"ann\"}", row(h.id)->result);
+    SAME(NULL, row(h.id)->owner);
+    before = picture();
+    TRUE(kit_change(AT(t), by_ann)->repeated);
+    by_ann.authority = "bob";
+    CODE(HF_ETRANSITION, kit_change(AT(t), by_ann)->code);
+    CODE(HF_ELEASELOST, close_as(h, HF_STATUS_DONE)->code);
+    UNCHANGED(before);
+}
+
+test_case(a_wait_for_the_close_rule_is_ended_by_a_person)
+{
+    close_waiting(t, HF_DISPOSITION_RERUNNABLE);
+    close_waiting(t, HF_DISPOSITION_EXPIRE);
+    close_waiting(t, HF_DISPOSITION_OWNER_BOUND);
+}
+
+test_case(another_wait_takes_no_authority)
+{
+    struct held rule = running(.close_rule = "evidence");
+    wait_for(rule, HF_STATUS_WAITING_USER, "a-question");
+    struct held plain = running();
+    wait_for(plain, HF_STATUS_WAITING_USER, plain.id);
+    const char *before = picture();
+    const char *const ids[] = { rule.id, plain.id };
+    for (size_t i = 0; i < 2; i++)
+        CODE(HF_ETRANSITION, change(.verb = HF_VERB_CLOSE_OUT, .id = ids[i],
+                                    .authority = "ann", .status = HF_STATUS_FAILED)
+                                 ->code);
+    UNCHANGED(before);
 }
 
 test_case(externally_owned_is_closed_by_an_authority)

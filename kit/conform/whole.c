@@ -231,7 +231,7 @@ static const char *const legal[] = {
     /*                     qrWXsdftca */
     /* queued           */ "-r-----tc-",
     /* running          */ "q-WXsdftca",
-    /* waiting_user     */ "qr-----tca",
+    /* waiting_user     */ "qr---dftca",
     /* waiting_external */ "qr---dftca",
     /* retry_scheduled  */ "q-------c-",
     /* done             */ "q---------",

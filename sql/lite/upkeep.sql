@@ -9,6 +9,9 @@ SELECT max(created_at) AS created_at
         SELECT created_at FROM work_spec WHERE seq = (SELECT max(seq) FROM work_spec)) AS t
 HAVING max(created_at) IS NOT NULL
 
+-- name: doctor_triggers
+SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'
+
 -- name: doctor_integrity
 -- out: what the engine's own check finds wrong
 SELECT integrity_check AS fault FROM pragma_integrity_check(100) WHERE integrity_check <> 'ok'

@@ -321,6 +321,7 @@ CREATE TABLE session_turn (
     step          INTEGER NOT NULL DEFAULT 0,
     claimed_step  INTEGER NOT NULL DEFAULT 0,
     node_count    INTEGER NOT NULL DEFAULT 0,
+    effect_count  INTEGER NOT NULL DEFAULT 0, -- entries that its steps have begun
     active_ms     INTEGER NOT NULL DEFAULT 0,
     effects_past  INTEGER NOT NULL DEFAULT 0, -- the last effect before the turn began anew
     started_at    INTEGER NOT NULL,
@@ -633,11 +634,14 @@ BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: identity columns never change');
 END;
 
--- A wait that was answered early learns once what was asked.
+-- A wait that was answered early learns once what was asked. If the actor may not answer, it is
+-- open then.
 CREATE TRIGGER wait_frozen AFTER UPDATE ON wait
 WHEN OLD.state <> 'open'
      AND (OLD.opened_at IS NOT NULL OR NEW.state <> OLD.state OR NEW.outcome <> OLD.outcome
           OR NEW.closed_by <> OLD.closed_by OR NEW.closed_at <> OLD.closed_at)
+     AND NOT (OLD.opened_at IS NULL AND OLD.state = 'resolved' AND NEW.answerer IS NOT NULL
+              AND NEW.answerer <> coalesce(OLD.actor, ''))
 BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: a wait has one outcome');
 END;

@@ -1,5 +1,5 @@
-/* Connection strings in the form of libpq, "host=db.example dbname=work", recognised so that they
- * are not taken for the name of a file. */
+/* Connection strings in the form of libpq, "host=db.example dbname=work", and servers as
+ * "db.example:5432/work", recognised so that they are not taken for the name of a file. */
 #include "base/conninfo.h"
 
 #include <string.h>
@@ -97,14 +97,38 @@ static void put(char url[HF_CONNINFO_URL], const char *before, struct part part)
     url[at] = '\0';
 }
 
+/* Reads "[USER[:PASSWORD]@]HOST:PORT[/NAME]". False: there is a "/" before the port, as in a path,
+ * or there is no port. */
+static bool read_server(const char *text, struct part *ret_user, struct part *ret_host,
+                        struct part *ret_port, struct part *ret_name)
+{
+    size_t head = strcspn(text, "/"), at = head;
+    while (at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9')
+        at--;
+    if (at < 2 || text[at - 1] != ':' || at == head || head - at > 5)
+        return false;
+    *ret_port = (struct part){ text + at, head - at };
+    size_t host = at - 1;
+    while (host > 0 && text[host - 1] != '@')
+        host--;
+    *ret_host = (struct part){ text + host, at - 1 - host };
+    if (host > 0)
+        *ret_user = (struct part){ text, strcspn(text, ":@") };
+    if (text[head] && text[head + 1])
+        *ret_name = (struct part){ text + head + 1, strcspn(text + head + 1, "?") };
+    return ret_host->len > 0 && strcspn(text + host, ": \t\r\n") == ret_host->len;
+}
+
 bool hf_conninfo_url(const char *text, char ret_url[HF_CONNINFO_URL])
 {
     static const struct part nothing = { "", 0 }, unnamed = { "DATABASE", 8 };
     struct part key, value, host = { 0 }, port = { 0 }, user = { 0 }, name = { 0 };
     struct part folder = { 0 }, service = { 0 };
     const char *at = next_pair(text, &key, &value);
-    if (!at || !is_keyword(key))
+    if ((!at || !is_keyword(key)) && !read_server(text, &user, &host, &port, &name))
         return false;
+    if (port.at)
+        at = NULL; /* no pairs */
     for (; at; at = next_pair(at, &key, &value)) {
         if (is(key, "host") && value.at[0] == '/')
             folder = value; /* of a socket: no address has it in the place of a host */

@@ -127,6 +127,8 @@ struct cli_place {
     const char *locks;
 };
 HF_MUST_USE int cli_store_place(struct cli *cli, struct cli_place *ret_place);
+/* The folder of a call's locks, NULL where nothing can run under the store. */
+HF_MUST_USE int cli_locks(struct op_call *call, const char **ret_folder);
 /* Who ends the orphans of this store's work on this machine; NULL where there can be none. */
 HF_MUST_USE int cli_reaper_new(struct cli *cli, struct hf_reaper **ret_reaper);
 /* Whether opening would make a new file. */

@@ -150,7 +150,8 @@ static int begin_call(struct cli *cli)
                               .arena = &cli->arena,
                               .dashes = true,
                               .err = &cli->err,
-                              .open = open_call };
+                              .open = open_call,
+                              .locks = cli_locks };
     int rc = op_begin(call);
     while (cli_global_options[first].name)
         first++;

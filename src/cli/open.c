@@ -116,7 +116,7 @@ static int check_url(struct cli *cli, const char *url)
                        "sqlite:PATH, sqlite::memory: or postgres://...",
                        (int)(rest - url < 60 ? rest - url : 60), url);
     char address[HF_CONNINFO_URL];
-    if (hf_conninfo_url(url, address))
+    if (strncmp(url, "sqlite:", 7) != 0 && hf_conninfo_url(url, address))
         return hf_fail(&cli->err, HF_EINVAL, "--db",
                        "--db: a connection string of PostgreSQL is written as %s (for a "
                        "file with this name: sqlite:PATH)",
@@ -346,6 +346,16 @@ int cli_store_place(struct cli *cli, struct cli_place *ret_place)
                      "commands need a folder for their locks: set HOME or XDG_STATE_HOME")
                : hf_fail(&cli->err, HF_EINVAL, "--db",
                          "--db: a store in memory cannot be shared with a command");
+}
+
+int cli_locks(struct op_call *call, const char **ret_folder)
+{
+    struct cli *cli = (struct cli *)(void *)((char *)call - offsetof(struct cli, call));
+    struct cli_place place;
+    int rc = find_place(cli, &place);
+    if (rc == 0)
+        *ret_folder = place.locks;
+    return rc;
 }
 
 int cli_reaper_new(struct cli *cli, struct hf_reaper **ret_reaper)

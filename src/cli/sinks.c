@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "op/act.h"
 
+#define CURSOR_MAX 8192
 #define TOKEN_FIELD "lease_token"
 
 static struct cli_out *of(struct op_out *out)
@@ -38,9 +40,14 @@ static int put_more(struct cli *cli, const struct op_list *list)
     if (!list->next && !list->next_id)
         return 0;
     int rc = cli_flush(cli); /* rows first, then the note */
-    if (rc == 0 && list->next)
-        cli_note(cli, "more rows: --after %s", list->next);
-    else if (rc == 0)
+    if (rc == 0 && list->next) {
+        struct hf_buf quoted; /* a cursor may hold a name as its user chose it */
+        hf_buf_init(&quoted, hf_alloc_system(), CURSOR_MAX);
+        op_put_quoted(&quoted, list->next);
+        cli_note(cli, "more rows: --after %s", hf_buf_str(&quoted));
+        rc = hf_buf_state(&quoted);
+        hf_buf_fini(&quoted);
+    } else if (rc == 0 && list->next_id)
         cli_note(cli, "more rows: --after %lld", (long long)list->next_id);
     return rc;
 }

@@ -151,6 +151,9 @@ struct op_call {
     struct hf_err *err;
     const char *action;                /* what to do, where the table is too general */
     int (*open)(struct op_call *call); /* fills `store` as the operation's flags ask */
+    /* Of an open store: the folder where runners of this machine keep their locks and output, NULL
+     * where there is none. A transport without such a folder has no function. */
+    int (*locks)(struct op_call *call, const char **ret_folder);
 };
 
 /* The operation of a name, local ones too; NULL where there is none. */

@@ -11,7 +11,6 @@
 struct rows {
     struct op_call *call;
     const struct hf_shape *shape;
-    const char *next; /* cursor of the last row */
     int64_t count;
     int rc;
 };
@@ -115,12 +114,9 @@ int op_run_ages(struct op_call *call)
     return rc;
 }
 
-static void say_occurrence(void *user, const struct hf_occurrence *occurrence,
-                           const char *cursor)
+static void say_occurrence(void *user, const struct hf_occurrence *occurrence)
 {
-    struct rows *rows = user;
-    rows->next = hf_arena_text(rows->call->arena, cursor);
-    say_row(rows, occurrence);
+    say_row(user, occurrence);
 }
 
 int op_run_occurrences(struct op_call *call)
@@ -128,9 +124,9 @@ int op_run_occurrences(struct op_call *call)
     const struct hf_occurrence_filter *in = call->in;
     struct op_list list = { .none = "nothing has happened", .paged = true };
     struct rows rows = begin_list(call, &list);
-    int rc = hf_occurrence_list(call->store, &call->who, in, say_occurrence, &rows,
+    struct hf_occurrence_next next = { "" };
+    int rc = hf_occurrence_list(call->store, &call->who, in, say_occurrence, &rows, &next,
                                 call->err);
-    if (rows.count == (int64_t)(in->limit ? in->limit : 100))
-        list.next = rows.next;
+    list.next = *next.cursor ? next.cursor : NULL;
     return end_list(&rows, rc, &list);
 }

@@ -166,8 +166,7 @@ int op_run_process_show(struct op_call *call)
         rc = hf_process_list(call->store, &call->who, &filter, &found, call->err);
     const struct hf_process *one = rc ? NULL : hf_processes_at(found, 0);
     if (rc == 0)
-        rc = hf_output_read(call->store, one->work.work_id, in->attempt, &output,
-                            call->err);
+        rc = op_output(call, one->work.work_id, in->attempt, &output);
     if (rc == 0)
         rc = op_row(call, one);
     if (rc == 0)

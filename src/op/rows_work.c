@@ -59,6 +59,9 @@ static const struct op_example close_out_examples[] = {
     { "report the end of work that another system ran",
       "holdfast work close-out --id 3f2a9c01 --authority ci --status failed --reason "
       "'exit 1'" },
+    { "end a unit that waits for a reviewer",
+      "holdfast work close-out --id 3f2a9c01 --authority ann --status done --reviewer "
+      "ann" },
     { .what = NULL },
 };
 static const struct op_example fail_examples[] = {

@@ -8,11 +8,13 @@
 
 #include <holdfast/ingress.h>
 #include <holdfast/monitor.h>
+#include <holdfast/run.h>
 
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/ledger/policy.h"
 #include "core/ledger/step.h"
+#include "core/wait/wait.h"
 #include "op/shapes/ledger.h"
 
 /* ---- create ------------------------------------------------------------------------ */
@@ -33,12 +35,25 @@ static int try_on_nothing(struct op_call *call, const struct hf_work_spec *reque
     return hf_step_create(call->arena, request, "", &unnamed, &env, &row, call->err);
 }
 
+/* A wait of an agent's turn is no reference of a unit: neither a reply nor a resume answers it. */
+static int check_ref(struct op_call *call, const char *ref, const char *field)
+{
+    struct hf_wait_place place;
+    return hf_wait_id_read(ref, &place)
+               ? op_fail(call, HF_EINVAL, field,
+                         "this is a wait of a turn: answer it with `holdfast wait "
+                         "resolve`, `holdfast approve` or `holdfast deny`")
+               : 0;
+}
+
 int op_check_create(struct op_call *call)
 {
     struct hf_work_spec request = *(const struct hf_work_spec *)call->in;
     const char *parent = request.parent_work_id;
     request.parent_work_id = NULL; /* a part of an id is enough */
     int rc = op_check_kind(call, request.kind);
+    if (rc == 0)
+        rc = check_ref(call, request.reply_ref, "{reply_ref}");
     if (rc == 0)
         rc = hf_work_spec_check(&request, call->err);
     return rc == 0 && call->absent ? try_on_nothing(call, &request, parent) : rc;
@@ -200,7 +215,7 @@ int op_check_resume(struct op_call *call)
         return op_fail(
             call, HF_EINVAL, NULL,
             "one of {work_id} and {waiting_ref} is required, and only one{help}");
-    return 0;
+    return check_ref(call, change->ref, "{waiting_ref}");
 }
 
 int op_check_close_out(struct op_call *call)
@@ -209,7 +224,8 @@ int op_check_close_out(struct op_call *call)
     if (!change->token == !change->authority)
         return op_fail(
             call, HF_EINVAL, NULL,
-            "{lease_token} is required, or {authority} for an externally owned unit");
+            "{lease_token} is required, or {authority} for a unit that is externally "
+            "owned or waits for its close rule");
     return 0;
 }
 
@@ -428,13 +444,23 @@ int op_run_events(struct op_call *call)
     return rc;
 }
 
+int op_output(struct op_call *call, const char *work_id, int64_t attempt,
+              struct hf_output **ret_output)
+{
+    const char *locks = NULL;
+    int rc = call->locks ? call->locks(call, &locks) : 0;
+    return rc ? rc
+              : hf_run_output(call->store, locks, work_id, attempt, ret_output,
+                              call->err);
+}
+
 int op_run_output(struct op_call *call)
 {
     struct hf_read_request *in = call->in;
     struct hf_output *output = NULL;
     int rc = op_full_id(call, in->id, &in->id);
     if (rc == 0)
-        rc = hf_output_read(call->store, in->id, in->attempt, &output, call->err);
+        rc = op_output(call, in->id, in->attempt, &output);
     if (rc)
         return rc;
     struct hf_output_streams streams;

@@ -6,6 +6,10 @@
 
 #include "op/op.h"
 
+/* The output of a unit, also what no process has stored yet. */
+int op_output(struct op_call *call, const char *work_id, int64_t attempt,
+              struct hf_output **ret_output);
+
 int op_check_create(struct op_call *call);
 int op_check_renew(struct op_call *call);
 int op_check_resume(struct op_call *call);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char turn_id[] = "01234567-89ab-7cde-8f01-23456789abcd";
+
 static struct hf_span span_of(const char *text)
 {
     return (struct hf_span){ text, strlen(text) };
@@ -200,6 +202,28 @@ void drig_resolve(struct drig *rig, const char *name, const char *actor,
     wait->wait.actor = wait->actor;
 }
 
+void drig_resolve_early(struct drig *rig, uint64_t effect, const char *tool,
+                        const char *outcome)
+{
+    assert_true(rig->wait_count < DRIG_MAX);
+    struct drig_wait *kept = &rig->waits[rig->wait_count++];
+    hf_effect_key(effect, call_of(rig, tool), 1, kept->name);
+    assert_int_equal(hf_wait_id(turn_id, HF_WAIT_TOOL, kept->name, kept->id, NULL), 0);
+    snprintf(kept->outcome, sizeof(kept->outcome), "%s", outcome);
+    kept->wait = (struct hf_wait){ .wait_id = kept->id,
+                                   .kind = hf_wait_kind_word(HF_WAIT_TOOL),
+                                   .state = "resolved",
+                                   .outcome = kept->outcome };
+}
+
+void drig_fail_turn(struct drig *rig, const char *name)
+{
+    drig_resolve(rig, name, "sweep", "{\"kind\":\"timeout\"}");
+    struct hf_wait *wait = &wait_of(rig, name)->wait;
+    wait->state = "timed_out";
+    wait->policy = "fail_turn";
+}
+
 static bool same_wait(const struct drig_wait *kept, const struct hf_wait_spec *wait)
 {
     return strcmp(kept->name, wait->name) == 0 &&
@@ -217,7 +241,9 @@ static void keep_wait(struct drig *rig, const struct hf_wait_spec *wait, bool fr
     struct drig_wait *kept = &rig->waits[rig->wait_count++];
     snprintf(kept->name, sizeof(kept->name), "%s", wait->name);
     snprintf(kept->asked, sizeof(kept->asked), "%s", wait->asked ? wait->asked : "");
-    kept->wait = (struct hf_wait){ .kind = hf_wait_kind_word(wait->kind),
+    assert_int_equal(hf_wait_id(turn_id, wait->kind, wait->name, kept->id, NULL), 0);
+    kept->wait = (struct hf_wait){ .wait_id = kept->id,
+                                   .kind = hf_wait_kind_word(wait->kind),
                                    .name = kept->name,
                                    .state = "open",
                                    .asked = kept->asked,
@@ -595,7 +621,7 @@ int drig_try_claim(struct drig *rig, struct hf_err *err)
     memcpy(base.digest, rig->chain, sizeof(base.digest));
     struct hf_drive_turn turn = { .size = sizeof(turn),
                                   .session_id = "s",
-                                  .turn_id = "t",
+                                  .turn_id = turn_id,
                                   .base = &base,
                                   .step = rig->step,
                                   .node_count = rig->node_count,

@@ -36,6 +36,7 @@ struct drig_entry {
 struct drig_wait {
     char name[HF_EFFECT_KEY_ROOM + 16];
     char asked[1024];
+    char id[HF_WAIT_ID_TEXT];
     char outcome[512];
     char actor[32];
     struct hf_wait wait;
@@ -130,6 +131,11 @@ void drig_defer(struct drig *rig, const char *tool);
 /* An actor answers a wait ("2/pay/1", "2/pay/1/happened") with an outcome; "" is the first one. */
 void drig_resolve(struct drig *rig, const char *name, const char *actor,
                   const char *outcome);
+/* The first call of a tool in an effect is completed before its wait is opened. */
+void drig_resolve_early(struct drig *rig, uint64_t effect, const char *tool,
+                        const char *outcome);
+/* The deadline of a wait passes, and fails the turn. */
+void drig_fail_turn(struct drig *rig, const char *name);
 /* What was asked, and when it is due; fails when there is no such wait. */
 const struct drig_wait *drig_wait(struct drig *rig, const char *name);
 

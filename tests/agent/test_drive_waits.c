@@ -136,6 +136,18 @@ static void without_an_answer_a_call_is_not_approved(void **state)
     assert_non_null(strstr(rig->records[2], "no approval came in time"));
 }
 
+static void a_withdrawn_request_is_told_with_its_reason(void **state)
+{
+    (void)state;
+    wait_for_approval();
+    drig_resolve(rig, "2/buy/1", "anna",
+                 "{\"kind\":\"cancelled\",\"reason\":\"asked by mistake\"}");
+    drig_claim(rig);
+    drig_expect(rig, "store 2 records 1 begin 4\nmodel 4\n");
+    assert_non_null(strstr(rig->records[2],
+                           "the request for approval was withdrawn: asked by mistake"));
+}
+
 static void other_calls_run_while_one_waits(void **state)
 {
     (void)state;
@@ -212,7 +224,8 @@ static void a_deferred_call_may_fail_or_never_end(void **state)
     static const char *const outcomes[][2] = {
         { "{\"kind\":\"error\",\"message\":\"the build broke\"}", "the build broke" },
         { "{\"kind\":\"timeout\"}", "the call was not completed in time" },
-        { "{\"kind\":\"cancelled\"}", "the call was withdrawn" },
+        { "{\"kind\":\"cancelled\",\"reason\":\"no runner\"}",
+          "the call was withdrawn: no runner" },
     };
     for (size_t i = 0; i < 3; i++) {
         drig_fini(rig);
@@ -240,6 +253,20 @@ static void a_deferral_that_was_not_stored_is_made_again_under_its_key(void **st
     drig_expect(rig, "tool 2/put/1 {}\n");
     drig_defer(rig, "put");
     drig_expect(rig, "store 2 ask tool:2/put/1 away\nend\n");
+}
+
+static void a_deferral_that_was_not_stored_keeps_the_answer_that_came_for_it(void **state)
+{
+    (void)state;
+    begin();
+    drig_ask(rig, 1, "pay", "{}", NULL);
+    drig_expect(rig, "store 1 records 1 settle 1:done begin 2/pay/1\ntool 2/pay/1 {}\n");
+    drig_kill(rig); /* it has deferred, and its step never came to the store */
+    drig_resolve_early(rig, 2, "pay", "{\"kind\":\"ok\",\"value\":{\"n\":1}}");
+    drig_claim(rig); /* no person is asked whether the call happened */
+    drig_expect(rig, "store 2 records 1 settle 2/pay/1:done* begin 4\nmodel 4\n");
+    assert_true(shown("{'n':1}"));
+    assert_int_equal(drig_performed(rig, "2/pay/1"), 1);
 }
 
 /* ---- questions ---------------------------------------------------------------------- */
@@ -318,6 +345,34 @@ static void a_retry_that_is_far_away_is_a_timer(void **state)
     drig_expect(rig, "store 3 begin 2/put/2\ntool 2/put/2 {}\n");
 }
 
+static void a_pause_that_is_over_by_the_stores_clock_is_over(void **state)
+{
+    (void)state;
+    rig->config.away_ms = 1000;
+    begin();
+    drig_model_fails(rig, 1);
+    drig_expect(rig, "store 1 settle 1:failed wait timer:2 away\nend\n");
+    drig_resolve(rig, "2", "claim", "{\"kind\":\"ok\",\"value\":null}");
+    drig_claim(rig); /* by this worker's clock it is not */
+    drig_expect(rig, "timer +0\n");
+    drig_pass(rig, 0);
+    drig_expect(rig, "store 2 begin 3\nmodel 3\n");
+}
+
+static void a_retry_that_is_due_by_the_stores_clock_is_due(void **state)
+{
+    (void)state;
+    rig->config.away_ms = 500;
+    begin();
+    drig_ask(rig, 1, "put", "{}", NULL);
+    drig_expect(rig, "store 1 records 1 settle 1:done begin 2/put/1\ntool 2/put/1 {}\n");
+    drig_fail_tool(rig, "put", HF_RETRY_SAFE);
+    drig_expect(rig, "store 2 settle 2/put/1:failed wait timer:2/put/2 away\nend\n");
+    drig_resolve(rig, "2/put/2", "claim", "{\"kind\":\"ok\",\"value\":null}");
+    drig_claim(rig);
+    drig_expect(rig, "store 3 begin 2/put/2\ntool 2/put/2 {}\n");
+}
+
 /* ---- ends --------------------------------------------------------------------------- */
 
 static void a_turn_that_waits_is_cancelled_by_its_next_owner(void **state)
@@ -340,6 +395,24 @@ static void a_turn_whose_inputs_timed_out_is_committed_as_timeout(void **state)
     drig_cancel(rig, HF_STATUS_TIMEOUT);
     drig_expect(rig, "store 3 records 1 settle 2/put/1:failed*\n"
                      "commit timeout records 0\nend\n");
+}
+
+static void a_deadline_that_fails_the_turn_does_so_after_another_answer(void **state)
+{
+    (void)state;
+    begin();
+    drig_ask(rig, 1, "buy", "{\"a\":500}", "put", "{}", NULL);
+    drig_expect(rig,
+                "store 1 records 1 settle 1:done begin 2/put/1 ask approval:2/buy/1\n"
+                "tool 2/put/1 {}\n");
+    drig_defer(rig, "put");
+    drig_expect(rig, "store 2 wait approval:2/buy/1 ask tool:2/put/1 away\nend\n");
+    drig_resolve(rig, "2/buy/1", "anna", "{\"kind\":\"approve\"}");
+    drig_fail_turn(rig, "2/put/1"); /* the inputs are queued then, and have not ended */
+    drig_claim(rig);
+    drig_expect(rig, "store 3 records 1 settle 2/put/1:failed*\n"
+                     "commit timeout records 0\nend\n");
+    assert_int_equal(drig_performed(rig, "2/buy/1"), 0);
 }
 
 static void a_cancelled_wait_says_what_is_known(void **state)
@@ -505,17 +578,22 @@ int main(void)
         CASE(edited_arguments_that_do_not_fit_any_more_go_back_to_the_model),
         CASE(a_denial_is_told_to_the_model_and_nothing_runs),
         CASE(without_an_answer_a_call_is_not_approved),
+        CASE(a_withdrawn_request_is_told_with_its_reason),
         CASE(other_calls_run_while_one_waits),
         CASE(approvals_of_a_batch_come_in_any_order),
         CASE(a_host_without_a_journal_refuses_what_needs_an_approval),
         CASE(a_deferred_call_is_completed_from_outside),
         CASE(a_deferred_call_may_fail_or_never_end),
         CASE(a_deferral_that_was_not_stored_is_made_again_under_its_key),
+        CASE(a_deferral_that_was_not_stored_keeps_the_answer_that_came_for_it),
         CASE(a_call_that_may_have_happened_becomes_a_question),
         CASE(a_long_sleep_puts_the_turn_away_and_is_not_begun_again),
         CASE(a_retry_that_is_far_away_is_a_timer),
+        CASE(a_pause_that_is_over_by_the_stores_clock_is_over),
+        CASE(a_retry_that_is_due_by_the_stores_clock_is_due),
         CASE(a_turn_that_waits_is_cancelled_by_its_next_owner),
         CASE(a_turn_whose_inputs_timed_out_is_committed_as_timeout),
+        CASE(a_deadline_that_fails_the_turn_does_so_after_another_answer),
         CASE(a_cancelled_wait_says_what_is_known),
         CASE(a_long_sleep_is_cancelled_at_once),
         CASE(a_commit_that_a_cancel_came_before_is_made_as_cancelled),

@@ -2,6 +2,8 @@
  * Workers die at store calls, answers come from other processes, and each is told the same. */
 #include "support/unit.h"
 
+#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,12 +19,15 @@
 
 #define WAITS 10
 #define ANSWERERS 4
+#define ANSWERS (ANSWERERS * 2 * WAITS)
 
 /* In memory that children share. */
 static struct world {
     struct mortal_plan death;
     hf_ms offset; /* of the store's clock */
     atomic_int performed[WAITS];
+    sem_t answers; /* one for each answer that may be sent */
+    atomic_int answered;
     char key[HF_WAIT_KEY_TEXT]; /* that a deferred call took */
     int64_t calls;              /* store calls of the last worker, until its event */
     enum hf_status status;      /* of the turn's end */
@@ -43,13 +48,15 @@ static char session[16];
 static struct hf_err err;
 
 static bool on_system_clock;
+static bool immortal; /* the next children, while others die */
 
 static struct hf_store *open_store(void)
 {
+    static struct mortal_plan never;
     char url[400];
-    return actor_store(on_postgres ? pg_server_schema(server.url, "waits", url)
-                                   : lite_path,
-                       &world->death, on_system_clock ? NULL : &world->offset);
+    return actor_store(
+        on_postgres ? pg_server_schema(server.url, "waits", url) : lite_path,
+        immortal ? &never : &world->death, on_system_clock ? NULL : &world->offset);
 }
 
 /* ---- children -------------------------------------------------------------------------- */
@@ -103,6 +110,8 @@ static const char *const ten[] = {
 static const char *const one[] = { "call buy {\"n\":1}", "done", "done" };
 static const char *const free_of_approval[] = { "call put {\"n\":1}", "done" };
 static const char *const deferring[] = { "call later {\"n\":1}", "done" };
+static const char *const shipping[] = { "call ship {\"n\":1}", "done" };
+static const char *const hurried[] = { "call buy {\"n\":1}; urgent {\"n\":2}", "done" };
 static const char *const flaky[] = { "call flaky {\"n\":1}", "done" };
 static const char *const urgent[] = { "call urgent {\"n\":1}", "done" };
 static const char *const silent[] = { "silence" };
@@ -166,6 +175,10 @@ static void open_actor(struct actor *actor, struct hf_store *store)
     tool.name = "later";
     tool.run = perform_later;
     actor_add(actor, &tool);
+    tool.name = "ship";
+    tool.recovery = HF_RECOVERY_ASK;
+    actor_add(actor, &tool);
+    tool.recovery = HF_RECOVERY_KEYED;
     tool.name = "flaky";
     tool.run = perform_flaky;
     actor_add(actor, &tool);
@@ -195,6 +208,19 @@ static void work(struct hf_store *store, int number)
     actor_close(&actor);
 }
 
+/* A worker until its turn has ended, however often it puts it away; that number. */
+static void work_to_the_end(struct hf_store *store, int number)
+{
+    struct actor actor;
+    open_actor(&actor, store);
+    actor.config.away_ms = number;
+    actor.config.ttl_ms = 30000;
+    actor_start(&actor);
+    actor_until(&actor, HF_WORKER_TURN_ENDED, 1);
+    world->number = actor.heard[HF_WORKER_AWAY];
+    actor_close(&actor);
+}
+
 static void send_hi(struct hf_store *store, int number)
 {
     (void)number;
@@ -220,6 +246,46 @@ static struct hf_wait_answer *list(struct hf_store *store, bool closed)
                                      .closed = closed };
     must(hf_wait_list(store, NULL, &filter, &answer, &err));
     return answer;
+}
+
+static void approve_buy(struct hf_store *store, int number)
+{
+    struct hf_wait_answer *waits = list(store, false), *answer = NULL;
+    size_t at = 0;
+    (void)number;
+    while (at < waits->wait_count && !strstr(waits->waits[at].asked, "\"buy\""))
+        at++;
+    must(at < waits->wait_count ? 0 : HF_ENOTFOUND);
+    struct hf_wait_resolve request = { .size = sizeof(request),
+                                       .wait_id = waits->waits[at].wait_id,
+                                       .word = HF_ANSWER_APPROVE };
+    must(hf_wait_resolve(store, NULL, &request, &answer, &err));
+    hf_wait_answer_free(answer);
+    hf_wait_answer_free(waits);
+}
+
+static void revoke_session(struct hf_store *store, int number)
+{
+    struct hf_wait_answer *answer = NULL;
+    struct hf_wait_revoke request = { .size = sizeof(request), .session_id = session };
+    (void)number;
+    must(hf_wait_revoke(store, NULL, &request, &answer, &err));
+    world->number = answer->revoked;
+    hf_wait_answer_free(answer);
+}
+
+/* Calls of tools that were begun, and whose end is not recorded. */
+static void look_at_effects(struct hf_store *store, int number)
+{
+    struct hf_session_answer *answer = NULL;
+    (void)number;
+    int rc = hf_session_turn(store, session, NULL, &answer, &err);
+    must(rc == HF_ENOTFOUND ? 0 : rc); /* no turn has begun yet */
+    world->number = 0;
+    for (size_t i = 0; rc == 0 && i < answer->effect_count; i++)
+        world->number += strcmp(answer->effects[i].kind, "tool_call") == 0 &&
+                         strcmp(answer->effects[i].status, "started") == 0;
+    hf_session_answer_free(answer);
 }
 
 /* The only wait, by its id. */
@@ -406,7 +472,10 @@ static void answer_all(struct hf_store *store, int number)
                                                .wait_id = waits->waits[at].wait_id,
                                                .word = yes ? HF_ANSWER_APPROVE
                                                            : HF_ANSWER_DENY };
+            while (sem_wait(&world->answers)) /* a signal */
+                ;
             must(hf_wait_resolve(store, &who, &request, &answer, &err));
+            atomic_fetch_add(&world->answered, 1);
             world->told[number][round][at].accepted = answer->accepted;
             snprintf(world->told[number][round][at].outcome, 16, "%.15s",
                      answer->waits[0].outcome);
@@ -451,50 +520,114 @@ static void check_ten(void)
     assert_int_equal(world->number, WAITS);
 }
 
+static int permitted; /* answers */
+
+static void permit(int count)
+{
+    for (int i = 0; i < count && permitted < ANSWERS; i++, permitted++)
+        assert_int_equal(sem_post(&world->answers), 0);
+}
+
+/* A worker that dies while answers come: one more per store call of it, and where it makes none,
+ * since it waits for one. True: it was killed. */
+static bool die_among_answers(int64_t die_at)
+{
+    int status = 0, idle = 0;
+    int64_t seen = 0;
+    world->status = HF_STATUS_NONE;
+    world->death = (struct mortal_plan){ .die_at = die_at, .reads_too = true };
+    pid_t pid = spawn(work, 0);
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        int64_t calls = world->death.calls;
+        if (calls != seen || ++idle > 20000) {
+            permit(1);
+            seen = calls;
+            idle = 0;
+        }
+        (void)sched_yield();
+    }
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status);
+}
+
+static void answer_ten_among_deaths(void)
+{
+    pid_t pids[ANSWERERS];
+    int deaths = 0, first = 0, last = 0; /* answers before the first death and the last */
+    begin(ten);
+    in_child(work, 0);
+    permitted = 0;
+    assert_int_equal(sem_init(&world->answers, 1, 0), 0);
+    immortal = true;
+    for (int i = 0; i < ANSWERERS; i++)
+        pids[i] = spawn(answer_all, i);
+    immortal = false;
+    for (int64_t at = 3; at < 9 && world->status != HF_STATUS_DONE; at++) {
+        if (!die_among_answers(at))
+            continue;
+        last = atomic_load(&world->answered);
+        first = deaths++ == 0 ? last : first;
+    }
+    assert_true(deaths >= 2 && first < last && last > 0 && first < ANSWERS);
+    permit(ANSWERS);
+    for (int i = 0; i < ANSWERERS; i++)
+        assert_true(reap(pids[i]));
+    for (int i = 0; i < 6 && world->status != HF_STATUS_DONE; i++)
+        (void)work_and_die(0);
+    check_ten();
+}
+
 static void ten_waits_are_answered_by_four_processes_while_workers_die(void **state)
 {
     (void)state;
     for (int engine = 0; engine < 2; engine++) {
-        pid_t pids[ANSWERERS];
         on_postgres = engine == 1;
-        begin(ten);
-        in_child(work, 0);
-        for (int i = 0; i < ANSWERERS; i++) {
-            world->death = (struct mortal_plan){ .reads_too = true };
-            pids[i] = spawn(answer_all, i);
-        }
-        for (int i = 0; i < ANSWERERS; i++)
-            assert_true(reap(pids[i]));
-        for (int64_t at = 3; at < 14; at += 2) /* each one gets a little further */
-            if (work_and_die(at))
-                break;
-        for (int i = 0; i < 3 && world->status != HF_STATUS_DONE; i++)
-            (void)work_and_die(0);
-        check_ten();
+        answer_ten_among_deaths();
     }
 }
 
 /* ---- deaths ---------------------------------------------------------------------------- */
 
+/* Whether the tool was called, and the worker died before it recorded what came of it: only such a
+ * call is made again. */
+static bool died_in_between(int called_before)
+{
+    in_child(look_at_effects, 0);
+    return world->number > 0 && world->performed[1] > called_before;
+}
+
+/* The first worker dies at a store call, or the one that finds the answer; 0: none does. Returns
+ * how often a call was begun that had been made before. */
+static int die_around(int64_t first, int64_t second)
+{
+    int again = 0;
+    begin(one);
+    bool done = work_and_die(first);
+    for (int i = 0; i < 6 && !done; i++) {
+        in_child(approve_if_open, 0);
+        int before = world->performed[1];
+        done = work_and_die(i == 0 ? second : 0);
+        again += !done && died_in_between(before);
+    }
+    assert_true(done);
+    assert_int_equal(world->performed[1], 1 + again);
+    in_child(look, 0);
+    assert_int_equal(world->number, 1); /* nothing is asked twice */
+    return again;
+}
+
 static void die_around_a_wait(void)
 {
     static char golden[sizeof(world->transcript)];
-    golden[0] = '\0';
-    for (int64_t at = 0; at < 13; at++) { /* 0: nothing dies */
-        begin(one);
-        bool done = work_and_die(at);
-        for (int i = 0; i < 6 && !done; i++) {
-            in_child(approve_if_open, 0);
-            done = work_and_die(i == 0 && at > 0 ? at : 0); /* also after the answer */
+    int again = 0;
+    (void)die_around(0, 0);
+    memcpy(golden, world->transcript, sizeof(golden));
+    for (int64_t at = 1; at < 7; at++)
+        for (int after = 0; after < 2; after++) { /* the answer */
+            again += die_around(after ? 0 : at, after ? at : 0);
+            assert_string_equal(world->transcript, golden);
         }
-        assert_true(done);
-        in_child(look, 0);
-        if (at == 0)
-            memcpy(golden, world->transcript, sizeof(golden));
-        assert_string_equal(world->transcript, golden);
-        assert_int_equal(world->number, 1); /* nothing is asked twice */
-        assert_in_range(world->performed[1], 1, 2);
-    }
+    assert_int_equal(again, 1); /* the death between the call and its recorded end */
 }
 
 static void a_death_around_a_wait_asks_nothing_twice(void **state)
@@ -534,6 +667,25 @@ static void a_long_pause_is_a_timer_that_survives_its_owners(void **state)
         in_child(look_at_timer, 0);
         assert_int_equal(world->number, due); /* it was not begun again */
         assert_in_range(world->performed[1], 2, 3);
+    }
+}
+
+static void a_revocation_leaves_a_timer_and_no_worker_spins(void **state)
+{
+    (void)state;
+    for (int engine = 0; engine < 2; engine++) {
+        on_postgres = engine == 1;
+        begin(flaky);
+        in_child(work, 50);
+        in_child(revoke_session, 0);
+        assert_int_equal(world->number, 0);
+        in_child(look_at_timer, 0);
+        hf_ms due = world->number;
+        in_child(work_to_the_end, 50);
+        assert_in_range(world->number, 0, 1); /* claimed once before its time */
+        assert_int_equal(world->status, HF_STATUS_DONE);
+        in_child(look_at_timer, 0);
+        assert_int_equal(world->number, due);
     }
 }
 
@@ -577,6 +729,38 @@ static void a_deferred_call_is_completed_by_its_key(void **state)
     }
 }
 
+/* The only worker dies after the call was deferred and before that is stored. */
+static void die_deferring(void)
+{
+    for (int64_t at = 3; at < 9; at++) {
+        begin(shipping);
+        (void)work_and_die(at);
+        in_child(look, 0);
+        if (world->performed[1] == 1 && world->key[0] && world->number == 0)
+            return;
+        in_child(cancel, 0); /* no worker of the next try may find it */
+        in_child(work, 0);
+    }
+    fail_msg("no worker died between the call and its step");
+}
+
+static void a_deferral_that_is_lost_asks_no_person_what_its_key_has_told(void **state)
+{
+    (void)state;
+    for (int engine = 0; engine < 2; engine++) {
+        on_postgres = engine == 1;
+        die_deferring();
+        in_child(complete, 0);
+        assert_int_equal(world->number, 0);
+        in_child(work, 0);
+        assert_int_equal(world->status, HF_STATUS_DONE);
+        assert_int_equal(world->performed[1], 1);
+        in_child(look, 0);
+        assert_non_null(strstr(world->transcript, "built"));
+        assert_int_equal(world->number, 1); /* the answer, and no question */
+    }
+}
+
 /* ---- cancel, fail_turn ----------------------------------------------------------------- */
 
 static void a_turn_that_waits_is_cancelled_and_the_session_goes_on(void **state)
@@ -614,6 +798,24 @@ static void a_wait_that_fails_its_turn_ends_it_as_timeout(void **state)
     in_child(work, 0);
     world->offset = 2000;
     in_child(sweep, 0);
+    in_child(work, 0);
+    assert_int_equal(world->status, HF_STATUS_TIMEOUT);
+    in_child(look, 0);
+    assert_string_equal(world->text, "timeout");
+    assert_int_equal(world->performed[1], 0);
+}
+
+static void a_wait_that_fails_its_turn_does_so_after_another_was_answered(void **state)
+{
+    (void)state;
+    on_postgres = false; /* a server has its own clock */
+    begin(hurried);
+    in_child(work, 0);
+    in_child(approve_buy, 0);
+    world->offset = 2000;
+    in_child(sweep, 0);
+    in_child(look, 0);
+    assert_string_equal(world->text, "queued");
     in_child(work, 0);
     assert_int_equal(world->status, HF_STATUS_TIMEOUT);
     in_child(look, 0);
@@ -699,9 +901,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(ten_waits_are_answered_by_four_processes_while_workers_die),
         cmocka_unit_test(a_death_around_a_wait_asks_nothing_twice),
         cmocka_unit_test(a_long_pause_is_a_timer_that_survives_its_owners),
+        cmocka_unit_test(a_revocation_leaves_a_timer_and_no_worker_spins),
         cmocka_unit_test(a_deferred_call_is_completed_by_its_key),
+        cmocka_unit_test(a_deferral_that_is_lost_asks_no_person_what_its_key_has_told),
         cmocka_unit_test(a_turn_that_waits_is_cancelled_and_the_session_goes_on),
         cmocka_unit_test(a_wait_that_fails_its_turn_ends_it_as_timeout),
+        cmocka_unit_test(a_wait_that_fails_its_turn_does_so_after_another_was_answered),
         cmocka_unit_test(a_running_turn_is_cancelled_by_the_bell),
     };
     if (argc > 1)

@@ -761,6 +761,11 @@ static void what_cannot_work_is_refused(void **state)
     world.config.ttl_ms = 749;
     assert_int_equal(hf_worker_new(&world.config, &worker, &err), HF_EINVAL);
     assert_string_equal(err.message, "a lease lasts 750 to 86400000 ms");
+    world.config.ttl_ms = 1000;
+    world.config.away_ms = 1001; /* a turn would stay resident past its lease's term */
+    assert_int_equal(hf_worker_new(&world.config, &worker, &err), HF_EINVAL);
+    assert_string_equal(err.field, "away_ms");
+    world.config.away_ms = 0;
     world.config.ttl_ms = 0;
     world.config.agents = twice;
     world.config.agent_count = 2;

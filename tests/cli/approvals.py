@@ -89,6 +89,17 @@ class Configured(Case):
         self.assertEqual(self.paid(), ['{"amount":99}', '{"amount":7}'])
         self.assertIn('"approved_by":"anna"', self.told())
 
+    def test_a_reply_and_a_resume_are_told_how_a_wait_of_a_turn_is_answered(self):
+        self.turn('use pay {"amount":100}')
+        wait, = self.ok("wait", "list")["items"]
+        told = self.refused(2, "invalid_argument", "work", "create", "--source", "conversation", "--source-id",
+                            "m1", "--reply-to", wait["wait_id"], "--payload", '"yes"')
+        self.assertIn("holdfast wait resolve", told)
+        self.assertIn("--reply-to", told)
+        told = self.refused(2, "invalid_argument", "work", "resume", "--ref", wait["wait_id"])
+        self.assertIn("holdfast approve", told)
+        self.assertEqual([one["wait_id"] for one in self.ok("wait", "list")["items"]], [wait["wait_id"]])
+
     def test_a_builtin_tool_asks_too_and_a_denial_runs_nothing(self):
         self.turn('use write_file {"path":"new.txt","content":"x"}')
         wait, = self.ok("wait", "list")["items"]

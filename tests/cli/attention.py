@@ -182,6 +182,34 @@ class Attention(Case):
         self.paste(item)
         self.assertEqual(self.status(unit), "running")
 
+    def rule(self, rule, *options):
+        """A run whose close rule it cannot meet, and the finding."""
+        self.ok("policy", "set", "default", "--close-rule", rule)
+        self.cli("run", *options, "--", "sh", "-c", "echo x >> ran", code=125)
+        item = self.wait_for("question")
+        with open(self.path("ran"), encoding="ascii") as ran:
+            self.assertEqual(ran.read(), "x\n")
+        os.remove(self.path("ran"))
+        return item
+
+    def test_a_unit_that_waits_for_its_close_rule_is_ended_by_what_is_pasted(self):
+        for options in ((), ("--disposition", "rerunnable")):
+            item = self.rule("reviewer", *options)
+            self.assertEqual(item["command"], f"holdfast work close-out {item['id']} --authority "
+                                              "tester --status done --reviewer tester")
+            self.paste(item)
+            work = self.ok("work", "show", item["id"])["work"]
+            self.assertEqual((work["status"], work["result"]), ("done", {"reviewer": "tester"}))
+            item = self.rule("evidence", *options)
+            with self.assertRaises(AssertionError):
+                self.paste(item)  # the hash is for a person to fill in
+            item["command"] = item["command"].replace("HASH", 64 * "a")
+            self.paste(item)
+            self.assertEqual(self.status(item["id"]), "done")
+            self.assertEqual(self.kinds(), [])
+            self.cli("run", "--worker", "--until-idle")
+            self.assertFalse(os.path.exists(self.path("ran")))
+
     def test_an_overdue_wait_of_work_that_is_bound_is_ended_in_the_name_of_its_owner(self):
         unit = self.waits("external", "ci", "--timeout", "100ms", create=("--disposition", "owner_bound"))
         self.monitor_until(lambda: self.ok("work", "show", unit)["work"]["status_reason"] == "wait_overdue")
@@ -396,9 +424,14 @@ class Attention(Case):
         [item] = self.look()
         self.assertEqual((item["what"], item["subject"], item["kind"], item["severity"]),
                          ("unknown_effect", "effect", "tool_call", "now"))
-        self.assertRegex(item["detail"], r"^\S+ of session s1, begun ")
-        self.assertEqual(item["command"], "holdfast session log s1")
-        self.assertIn("use pay", self.paste(item))
+        reason = "an earlier worker started the call; whether it happened is not known"
+        self.assertRegex(item["facts"].pop("key"), r"^2/\w+/1$")
+        self.assertEqual(item["facts"], {"session_id": "s1", "recovery": "ask", "reason": reason,
+                                         "tool": "pay", "arguments": {}})
+        self.assertRegex(item["detail"], r"^\S+ of session s1, begun \S+ ago: pay {}; " + reason +
+                         r"; did it happen\?$")
+        self.assertEqual(item["command"], f"holdfast session turn s1 {item['id']}")
+        self.assertRegex(self.paste(item), r"pay .*unknown")
         self.ok("session", "send", "s1", "hello")
         worker.heard("turn_ended")
         self.assertEqual(self.kinds(), [])

@@ -226,7 +226,11 @@ class Usage(Case):
             message = self.usage("--db", "host=h dbname=d password=secret", *args)
             self.assertIn("postgres://h/d", message)
             self.assertNotIn("secret", message)
+            self.assertIn("postgres://db.example:5432/DATABASE", self.usage("--db", "db.example:5432", *args))
+            self.assertNotIn("secret", self.usage("--db", "u:secret@h:5432/db", *args))
         self.assertEqual(os.listdir(self.folder), [])
+        self.cli("--db", "sqlite:db.example:5432", "migrate")
+        self.assertEqual(self.ok("--db", "./db.example:5432", "work", "list")["items"], [])
         self.usage("--db", "", "work", "list")
         self.assertIn("folder", self.usage("--db", self.folder, "work", "list"))
 

@@ -27,7 +27,7 @@ class Doctor(Case):
         self.assertEqual(answer["ok"], code == 0)
         self.answer = answer
         self.assertEqual({f["what"] for f in answer["findings"]} -
-                         {"store", "schema", "clock", "disk", "leases", "chains"}, set())
+                         {"store", "schema", "clock", "disk", "leases", "chains", "guards"}, set())
         return [f for f in answer["findings"] if f["what"] == what]
 
     def bad(self, what):
@@ -77,12 +77,30 @@ class Doctor(Case):
                 self.sql(*edit.split(";"), guards=guarded)
                 self.assertIn(said, str([f["detail"] for f in self.bad("chains")]))
 
+    def test_a_guard_that_is_missing_or_changed_is_told_until_it_is_there_again(self):
+        self.create()
+        db = sqlite3.connect(self.db, isolation_level=None)
+        self.addCleanup(db.close)
+        (made,) = db.execute("SELECT sql FROM sqlite_schema WHERE name = 'work_state_delete'").fetchone()
+        self.assertEqual(self.findings("guards"), [])
+        db.execute("DROP TRIGGER work_state_delete")
+        [finding] = self.findings("guards")
+        self.assertTrue(finding["detail"].startswith("the trigger work_state_delete is missing: "), finding)
+        [item] = self.cli("--json", "attention", code=10).json["items"]
+        self.assertEqual((item["what"], item["id"]), ("store", "guards"))
+        db.execute("CREATE TRIGGER work_state_delete BEFORE DELETE ON work_state BEGIN SELECT 1; END")
+        self.assertIn("work_state_delete was changed", self.findings("guards")[0]["detail"])
+        db.execute("DROP TRIGGER work_state_delete")
+        db.execute(made)
+        self.assertEqual(self.findings("guards"), [])
+        self.cli("attention")
+
     def test_a_check_that_was_not_reached_is_named(self):
         for number in range(3):
             self.create(f"u{number}")
         self.sql("DROP TABLE work_limit", guards=False)
         error = self.cli("--json", "doctor", code=1).json["error"]
-        self.assertIn("not checked: limits, sessions, effects, waits, leases, server", error["message"])
+        self.assertIn("not checked: limits, sessions, effects, waits, leases, guards, server", error["message"])
 
     def test_what_lies_after_a_hundred_faults_is_said_to_be_unseen(self):
         self.file("units.jsonl", "".join(f'{{"source_system":"manual","source_id":"u{i}"}}\n'

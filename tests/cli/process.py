@@ -41,6 +41,7 @@ class Process(Case):
         self.refused(2, "invalid_argument", *start, "rerunnable", "--label", "x", "--", "true")
         self.refused(2, "invalid_argument", *start, "rerunnable", "--input", "1", "--", "true")
         self.refused(2, "invalid_argument", *start, "rerunnable", "--", "no-such-command-anywhere")
+        self.refused(2, "invalid_argument", *start, "rerunnable", "--evidence", "report")
         self.assertFalse(os.path.exists(self.db))
 
     def test_its_runners_command_line_does_not_show_the_store(self):
@@ -50,6 +51,16 @@ class Process(Case):
         line = self.ok("process", "show", process)["output"]["stdout"]["head"]
         self.assertIn(process, line)
         self.assertNotIn("work.db", line)
+
+    def test_evidence_is_the_hash_of_a_file(self):
+        self.ok("policy", "set", "default", "--close-rule", "evidence")
+        process = self.start("owner_bound", "--evidence", "a", "--evidence", "b", "--", "sh", "-c",
+                             "printf abc > a; : > b")
+        self.ok("process", "await", process, "--wait", "30s")
+        self.assertEqual(self.ok("work", "show", process)["work"]["result"], {
+            "outputs": ["a", "b"], "evidence": [
+                "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+                "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"]})
 
     def test_a_command_runs_in_the_background_and_is_awaited(self):
         process = self.start("owner_bound", "--name", "n", "--label", "a=b", "--wake", "s1",

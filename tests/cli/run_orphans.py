@@ -38,6 +38,43 @@ class DeadWrapper(RunCase):
         self.assertIn("lock", proof["holder"])
         self.assertTrue(proof["lock"].startswith("free"))
 
+    def test_who_awaits_a_run_sees_its_end_without_a_monitor(self):
+        words = ("run", "--idempotency-key", "k", "--", "sh", "-c", SLOW)
+        first = self.start(*words)
+        child = self.pidfd(self.begun())
+        first.kill()
+        first.wait(PATIENCE)
+        signal.pidfd_send_signal(child, signal.SIGKILL)
+        self.gone(child)
+        self.assertEqual(self.start(*words).wait(PATIENCE), 125)
+        self.assertEqual(self.unit()["status"], "abandoned")
+
+    def test_who_awaits_a_process_sees_its_end_without_a_monitor(self):
+        child = self.kill_wrapper()
+        awaits = self.start("process", "await", self.unit()["work_id"], "--wait", "60s")
+        signal.pidfd_send_signal(child, signal.SIGKILL)
+        self.gone(child)
+        self.assertEqual(awaits.wait(PATIENCE), 14)
+
+    def test_output_is_shown_before_a_sweep_has_stored_it(self):
+        child = self.kill_wrapper(script="echo $$ > begun; read go < never; seq 200; echo err >&2; "
+                                         "echo $$ > begun; exec cat never")
+        with open(self.path("never"), "w", encoding="ascii") as never:
+            never.write("go\n")
+        self.begun()  # all is printed, after the runner's death
+        work = self.unit()["work_id"]
+        lines = "".join(f"{n}\n" for n in range(1, 201))
+        end = time.monotonic() + PATIENCE  # the keeper notices the runner's death
+        while self.ok("work", "output", work)["output"]["stdout"]["head"] != lines:
+            self.assertLess(time.monotonic(), end)
+        self.assertEqual(self.ok("process", "show", work)["output"]["stdout"]["head"], lines)
+        self.assertEqual(self.query("SELECT count(*) FROM work_output"), [(0,)])
+        signal.pidfd_send_signal(child, signal.SIGKILL)
+        self.gone(child)
+        self.ok("work", "sweep")
+        shown = self.ok("work", "output", work)["output"]
+        self.assertEqual((shown["stdout"]["head"], shown["stderr"]["head"]), (lines, "err\n"))
+
     def test_an_owner_bound_command_writes_on_when_its_runner_is_killed(self):
         """Twenty runners, each killed at a moment of its own, while a monitor watches."""
         go = os.path.abspath(self.db) + ".go"  # made when all are killed; no command ends before

@@ -55,7 +55,19 @@ class Trigger(Case):
         self.assertEqual(seen[2]["deliveries"], [{"subscription_key": "a", "work_id": work["work_id"],
                                                   "status": "done"}])
         self.assertEqual(self.ok("trigger", "occurrences", "--source-type", "none")["items"], [])
-        self.assertIn("after", self.refused(2, "invalid_argument", "trigger", "occurrences", "--after", "x"))
+        first = self.ok("trigger", "occurrences", "--limit", "2")["next"]
+        self.assertIn("no cursor of a list of occurrences",
+                      self.refused(2, "invalid_argument", "trigger", "occurrences", "--after", "999 x"))
+        self.assertIn("another filter", self.refused(2, "invalid_argument", "trigger", "occurrences", "--after",
+                                                     first, "--source-key", "k"))
+
+    def test_an_occurrence_with_many_deliveries_shows_a_hundred(self):
+        for number in range(101):
+            self.subscribe(f"s{number}", "--kind", "k")
+        self.emit("m1")
+        [one] = self.ok("trigger", "occurrences")["items"]
+        self.assertEqual((len(one["deliveries"]), one["deliveries_more"]), (100, True))
+        self.assertEqual(len(self.ok("trigger", "deliveries", one["occurrence_id"])["items"]), 101)
 
     def test_a_missing_member_writes_nothing(self):
         self.subscribe("a")

@@ -6,6 +6,7 @@ address names no port; so the lines themselves need not be changed. README names
 run once more as the role `worker` of fleet.md.
 """
 
+import json
 import os
 import re
 import shlex
@@ -41,7 +42,8 @@ class Fleet(unittest.TestCase):
 
     def run_lines(self, name, block, change=lambda text: text):
         """Runs every command of the page's blocks in one bash: each exits as its line says."""
-        program = os.path.dirname(os.path.realpath(os.environ["HOLDFAST"]))
+        programs = [os.path.dirname(os.path.realpath(os.environ[name]))
+                    for name in ("HOLDFAST", "HOLDFAST_BENCH")]
         text, lines = page(name), []
         for found in block.finditer(text):
             first = text.count("\n", 0, found.start(1)) + 1
@@ -51,7 +53,7 @@ class Fleet(unittest.TestCase):
                           f"[ $rc -eq {wanted} ] || {{ echo {name}:{line}: exit $rc; exit 1; }}"]
         self.assertGreater(len(lines), 8)
         env = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-        env.update(PATH=f"{program}:{env['PATH']}", PGHOSTADDR="127.0.0.1", PGPORT=self.port,
+        env.update(PATH=":".join([*programs, env["PATH"]]), PGHOSTADDR="127.0.0.1", PGPORT=self.port,
                    PGUSER="hf", NO_COLOR="1", HOME=self.folder)
         done = subprocess.run(["bash", "-s"], input="\n".join(lines) + "\nexit 0\n", text=True,
                               cwd=self.folder, env=env, stdout=subprocess.PIPE,
@@ -64,6 +66,9 @@ class Fleet(unittest.TestCase):
         self.assertIn("role reader lacks privileges; GRANT it USAGE on all sequences; INSERT,"
                       " UPDATE, DELETE on all tables", out)
         self.assertNotIn("ERROR", out)
+        self.assertIn("kept per finished job", out)
+        for shell in re.findall(r"(?m)^```sh.*$", page("docs/fleet.md")):
+            self.assertEqual(shell, "```sh fleet")  # no line is left out
 
     def test_2_readmes_lines_as_a_worker(self):
         out = self.run_lines("README.md", run_examples.BLOCK,
@@ -73,14 +78,36 @@ class Fleet(unittest.TestCase):
         self.assertIn("20 pages", out)
         self.assertIn('"how":"pidfd', out)
 
+    def make_rows(self, env):
+        """One of each thing that the reader is to show, and their ids as variables."""
+        script = """set -e
+            $HOLDFAST session create s1 --agent a --quiet
+            $APPROVAL $HOLDFAST_DB send 250 >&2; $APPROVAL $HOLDFAST_DB work 250 >&2
+            $HOLDFAST process start --disposition externally_owned --ref job-1 --json
+            $HOLDFAST schedule add nightly --cron '0 3 * * *' --kind report --quiet
+            $HOLDFAST trigger subscribe mails --kind triage --source-type mail --source-key in --wake-session s1 --quiet
+            $HOLDFAST trigger emit --source-type mail --source-key in --idempotency-key m1 --quiet
+            $HOLDFAST wait list --json; $HOLDFAST trigger occurrences --json"""
+        done = subprocess.run(["sh", "-c", script], env=env, text=True, capture_output=True,
+                              check=False, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        process, waits, occurrences = [json.loads(line) for line in done.stdout.splitlines()]
+        return {"WAIT": waits["items"][0]["wait_id"], "PROCESS": process["work"]["work_id"],
+                "OCCURRENCE": occurrences["items"][0]["occurrence_id"]}
+
     def test_3_all_that_reads_needs_select_only(self):
-        env = {**os.environ, "PGHOSTADDR": "127.0.0.1", "PGPORT": self.port,
-               "HOLDFAST_DB": WORKER.replace("worker", "reader")}
+        env = {**os.environ, "PGHOSTADDR": "127.0.0.1", "PGPORT": self.port, "HOLDFAST_DB": WORKER}
+        env.update(self.make_rows(env))
+        env["HOLDFAST_DB"] = WORKER.replace("worker", "reader")
         for words in ("work list --all", "work show $ID", "work events $ID", "work output $ID",
                       "work stats", "work tail --no-follow", "job list", "limit list",
                       "process list", "process granted s1", "schedule list", "trigger list",
                       "trigger granted s1", "policy show", "store log", "attention", "top --once",
-                      "doctor"):
+                      "doctor", "session list", "session show s1", "session log s1", "session inputs s1",
+                      "session effects payments", "session turn payments", "wait list", "wait show $WAIT",
+                      "effect list", "queue list", "holder list", "work ages",
+                      "trigger occurrences", "trigger deliveries $OCCURRENCE", "schedule show nightly",
+                      "process show $PROCESS", "process events $PROCESS", "store facts"):
             done = subprocess.run(["sh", "-c", "ID=$($HOLDFAST work list --all --limit 1 "
                                    f"--field work_id 2>&1 | head -1) && $HOLDFAST {words}"], env=env, text=True,
                                   capture_output=True, check=False, timeout=60)

@@ -192,7 +192,8 @@ static const char *result_of(struct m_call *call, const struct hf_change *c)
 /* What the row asks of a close-out as done. */
 static bool rule_met(const struct m_row *row, const struct hf_change *c)
 {
-    const char *closer = c->token ? row->w.owner : c->authority;
+    bool external = row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED;
+    const char *closer = external ? c->authority : row->w.owner;
     if (c->status != HF_STATUS_DONE || !row->w.close_rule)
         return true;
     if (m_same(row->w.close_rule, "evidence"))
@@ -200,14 +201,21 @@ static bool rule_met(const struct m_row *row, const struct hf_change *c)
     return c->reviewer && !m_same(c->reviewer, closer);
 }
 
-/* An authority's repeat: the row has ended as it says. */
+/* What the row keeps of the authority that ended it. */
+static const char *completion(struct m_call *call, const struct hf_change *c)
+{
+    return m_say(call->disk, "complete %s", c->authority);
+}
+
+/* An authority's repeat: the row has ended by it, as it says. */
 static bool ended_so(struct m_call *call, const struct m_row *row,
                      const struct hf_change *c)
 {
     const char *reason = c->reason;
     if (c->status != HF_STATUS_DONE && !reason)
         reason = c->error_class ? c->error_class : hf_status_word(c->status);
-    return row->status == c->status && m_same(row->w.result, result_of(call, c)) &&
+    return row->status == c->status && m_same(row->settled_verb, completion(call, c)) &&
+           m_same(row->w.result, result_of(call, c)) &&
            m_same(row->w.error_class, c->error_class) &&
            m_same(row->w.status_reason, reason);
 }
@@ -217,13 +225,14 @@ static int do_close_out(struct m_call *call, struct m_row *row, const struct hf_
     bool external = row->disposition == HF_DISPOSITION_EXTERNALLY_OWNED;
     bool by_holder = c->token && row->status == HF_STATUS_RUNNING &&
                      c->status != HF_STATUS_ABANDONED;
+    bool done_or_failed = c->status == HF_STATUS_DONE || c->status == HF_STATUS_FAILED;
     bool by_authority = !c->token && external &&
                         row->status == HF_STATUS_WAITING_EXTERNAL &&
-                        (c->status == HF_STATUS_DONE || c->status == HF_STATUS_FAILED ||
-                         c->status == HF_STATUS_CANCELLED);
-    if (!c->token && external && ended_so(call, row, c))
+                        (done_or_failed || c->status == HF_STATUS_CANCELLED);
+    bool by_person = !c->token && m_waits_for_rule(row) && done_or_failed;
+    if (!c->token && ended_so(call, row, c))
         return 1;
-    if (!by_holder && !by_authority)
+    if (!by_holder && !by_authority && !by_person)
         return no(call, HF_ETRANSITION);
     if (!rule_met(row, c))
         return no(call, HF_EPOLICY);
@@ -239,6 +248,10 @@ static int do_close_out(struct m_call *call, struct m_row *row, const struct hf_
     row->w.status_reason = m_text(call->disk, c->reason);
     if (c->status != HF_STATUS_DONE && !c->reason)
         row->w.status_reason = c->error_class ? row->w.error_class : row->w.status;
+    if (!c->token) {
+        row->settled_token = NULL;
+        row->settled_verb = completion(call, c);
+    }
     return 0;
 }
 

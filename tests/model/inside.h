@@ -246,7 +246,9 @@ hf_ms m_later(hf_ms a, hf_ms b); /* a sum that stops at the ceiling */
 /* By id, or a unique prefix or suffix. NULL with *ret_code saying why. */
 struct m_row *m_find(struct model_disk *disk, const char *id, int *ret_code);
 bool m_waits(const struct m_row *row);
-bool m_bound(const struct m_row *row);   /* a started owner_bound row */
+bool m_bound(const struct m_row *row); /* a started owner_bound row */
+/* Waits for what its close rule demands for `done`: its reference is its own id. */
+bool m_waits_for_rule(const struct m_row *row);
 hf_ms m_act_at(const struct m_row *row); /* when peers may act on the lease */
 void m_show(struct m_call *call, struct hf_answer *answer, struct hf_item *item,
             const struct m_row *row, bool brief);

@@ -160,6 +160,12 @@ bool m_bound(const struct m_row *row)
     return row->disposition == HF_DISPOSITION_OWNER_BOUND && row->w.first_started_at != 0;
 }
 
+bool m_waits_for_rule(const struct m_row *row)
+{
+    return row->status == HF_STATUS_WAITING_USER && row->w.close_rule &&
+           m_same(row->w.waiting_ref, row->w.work_id);
+}
+
 hf_ms m_act_at(const struct m_row *row)
 {
     bool graced = row->disposition == HF_DISPOSITION_EXPIRE;

@@ -143,8 +143,14 @@ void pair_reopen(struct pair *pair);
 /* Draws the next operation from `chance`, applies it to both and compares. */
 void pair_step(struct pair *pair, uint64_t chance);
 
-/* One operation on sessions (plan_session.c). */
 struct dice;
+/* Now and then another unit, for whose close rule something can be done, and the verb for that;
+ * otherwise HF_VERB_NONE. pair_rule_met fills the close-out of such a wait (plan_rule.c). */
+enum hf_verb pair_rule(struct pair *pair, struct dice *dice,
+                       const struct pair_unit **unit);
+void pair_rule_met(struct dice *dice, struct hf_change *c);
+
+/* One operation on sessions (plan_session.c). */
 void pair_session(struct pair *pair, struct dice *dice);
 /* Operations on waits of the session with this id and index (plan_wait.c). */
 void pair_wait_step(struct pair *pair, struct dice *dice, const char *id, size_t at);

@@ -316,6 +316,7 @@ static enum hf_verb some_verb(struct dice *dice, enum hf_status status)
     };
     static const enum hf_verb at_wait[] = { HF_VERB_RESUME,  HF_VERB_RESUME,
                                             HF_VERB_CANCEL,  HF_VERB_CLOSE_OUT,
+                                            HF_VERB_ABANDON, HF_VERB_REQUEST_ABANDON,
                                             HF_VERB_ABANDON, HF_VERB_REQUEST_ABANDON };
     if (one_in(dice, 4))
         return (enum hf_verb)(1 + roll(dice, HF_VERB_COUNT - 1));
@@ -329,6 +330,8 @@ static enum hf_verb some_verb(struct dice *dice, enum hf_status status)
         return one_in(dice, 3) ? HF_VERB_RELEASE : HF_VERB_RESCHEDULE;
     return one_in(dice, 3) ? HF_VERB_CANCEL : HF_VERB_CLOSE_OUT;
 }
+
+static const char *const authorities[] = { "engine", "engine", "ann" };
 
 /* What the verb needs in addition to the id; returns whether it takes the row's token. */
 static bool draw_verb(struct dice *dice, struct hf_change *c)
@@ -346,7 +349,7 @@ static bool draw_verb(struct dice *dice, struct hf_change *c)
         draw_close(dice, c);
         if (!one_in(dice, 5))
             return true;
-        c->authority = "engine";
+        c->authority = PICK(dice, authorities);
         return false;
     case HF_VERB_FAIL:
         c->error_class = PICK(dice, classes);
@@ -375,19 +378,28 @@ static bool draw_change(struct pair *pair, struct dice *dice, struct change *cha
 {
     const struct pair_unit *unit = some_unit(pair, dice);
     struct hf_change c = { .size = sizeof(c) };
-    c.verb = some_verb(dice, status_of(pair, unit->id[MODEL]));
-    bool token = draw_verb(dice, &c);
+    enum hf_verb rule = pair_rule(pair, dice, &unit);
+    c.verb = rule ? rule : some_verb(dice, status_of(pair, unit->id[MODEL]));
+    bool token = draw_verb(dice, &c) && rule != HF_VERB_CLOSE_OUT;
+    bool own = rule == HF_VERB_WAIT;
+    if (own)
+        c.status = HF_STATUS_WAITING_USER;
+    if (rule == HF_VERB_CLOSE_OUT)
+        pair_rule_met(dice, &c);
     change->word = "no";
     for (int side = 0; side < SIDES; side++) {
         change->of[side] = c;
         change->of[side].id = unit->id[side];
+        if (own)
+            change->of[side].ref = unit->id[side];
     }
     if (token)
         draw_token(pair, dice, unit, change);
     pair_say(pair, " [%s %s by %s token %s status=%s ref=%s class=%s owner=%s ttl=%lld]",
              hf_verb_word(c.verb), unit->id[MODEL], change->word,
              change->of[MODEL].token ? change->of[MODEL].token : "-",
-             c.status ? hf_status_word(c.status) : "-", c.ref ? c.ref : "-",
+             c.status ? hf_status_word(c.status) : "-",
+             change->of[MODEL].ref ? change->of[MODEL].ref : "-",
              c.error_class ? c.error_class : "-", c.owner ? c.owner : "-",
              (long long)c.ttl_ms);
     return token;

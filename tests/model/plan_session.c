@@ -410,10 +410,11 @@ static void draw_effects(struct pair *pair, const struct pair_talk *talk,
     static const char envelope[] = "{\"kind\":\"tool_call\"}", outcome[] = "{\"n\":1}";
     memset(e, 0, sizeof(*e));
     e->begun = (struct hf_effect_entry){ .key = PICK(dice, keys),
-                                         .kind = "tool_call",
                                          .recovery = HF_RECOVERY_ASK,
-                                         .attempt = 1,
                                          .envelope = { envelope, sizeof(envelope) - 1 } };
+    size_t len = strlen(e->begun.key);
+    e->begun.kind = len > 1 ? "tool_call" : "llm_call";
+    e->begun.attempt = len > 1 ? e->begun.key[len - 1] - '0' : 0;
     e->settled = (struct hf_effect_settled){ .key = PICK(dice, keys),
                                              .status = PICK(dice, ends),
                                              .outcome = { outcome,

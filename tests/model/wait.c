@@ -98,6 +98,11 @@ static void resume_unit(struct m_call *call, struct m_row *row, const char *mess
     row->w.status_reason = reason;
 }
 
+static bool is_timer(const struct m_wait *wait)
+{
+    return m_same(wait->w.kind, "timer");
+}
+
 int64_t m_waits_end(struct m_call *call, const char *turn_id, const char *closed_by)
 {
     int64_t count = 0;
@@ -106,6 +111,20 @@ int64_t m_waits_end(struct m_call *call, const char *turn_id, const char *closed
         if (!of_turn(wait, turn_id) || !is_open(wait))
             continue;
         close_wait(call, wait, "cancelled", cancelled, closed_by);
+        count++;
+    }
+    return count;
+}
+
+/* The same without timers. */
+static int64_t revoke_all(struct m_call *call, const char *turn_id, const char *outcome)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < call->disk->waits.count; i++) {
+        struct m_wait *wait = &call->disk->waits.at[i];
+        if (!of_turn(wait, turn_id) || !is_open(wait) || is_timer(wait))
+            continue;
+        close_wait(call, wait, "cancelled", outcome, "revoke");
         count++;
     }
     return count;
@@ -166,12 +185,19 @@ static struct m_wait *open_one(struct m_call *call, struct m_turn *turn,
     hf_ms budget = asked->kind == HF_WAIT_APPROVAL ? policy.wait_user_ms
                                                    : policy.wait_external_ms;
     hf_ms deadline = asked->deadline_at ? asked->deadline_at : call->now + budget;
-    bool early = wait != NULL;
+    bool fresh = !wait;
     if (!wait) {
         wait = m_add(disk->waits);
         wait->w.wait_id = m_text(disk, id);
-        wait->w.state = "open";
+    } else if (m_same(wait->w.state, "resolved") && asked->answerer &&
+               !m_same(asked->answerer, wait->w.actor)) {
+        fresh = true; /* an answer by an actor that may not */
+        wait->w.outcome = NULL;
+        wait->w.closed_at = 0;
+        wait->closed_by = NULL;
     }
+    if (fresh)
+        wait->w.state = "open";
     wait->w.session_id = turn->session_id;
     wait->w.turn_id = turn->turn_id;
     wait->w.tenant = s->s.tenant;
@@ -182,8 +208,6 @@ static struct m_wait *open_one(struct m_call *call, struct m_turn *turn,
     wait->w.answerer = m_text(disk, asked->answerer);
     wait->w.deadline_at = deadline;
     wait->w.opened_at = call->now;
-    if (early)
-        return wait;
     bool next = asked->policy == HF_AT_DEADLINE_NEXT;
     wait->w.policy = asked->policy ? hf_wait_policy_word(asked->policy) : NULL;
     wait->w.next_answerer = m_text(disk, asked->next_answerer);
@@ -191,14 +215,18 @@ static struct m_wait *open_one(struct m_call *call, struct m_turn *turn,
     wait->w.escalate = m_text(disk, asked->escalate);
     wait->w.escalate_at = asked->escalate_at;
     wait->next_ms = asked->next_ms ? asked->next_ms : deadline - call->now;
+    if (!fresh)
+        return wait;
     if (asked->kind != HF_WAIT_TIMER)
         wait->check_at = asked->escalate_at && asked->escalate_at < deadline
                              ? asked->escalate_at
                              : deadline;
-    if (turn->revoked) {
+    if (turn->revoked && asked->kind != HF_WAIT_TIMER) {
         hf_ms escalate_at = wait->w.escalate_at;
+        const char *actor_kind = wait->w.actor_kind, *actor = wait->w.actor;
         close_wait(call, wait, "cancelled", cancelled, "revoked");
-        wait->w.actor_kind = wait->w.actor = NULL;
+        wait->w.actor_kind = actor_kind;
+        wait->w.actor = actor;
         wait->w.escalate_at = escalate_at;
     }
     return wait;
@@ -248,8 +276,7 @@ bool m_put_away(struct m_call *call, struct m_session *s, const struct m_turn *t
         if (hf_wait_id(turn->turn_id, step->waits[i].kind, step->waits[i].name, id, NULL))
             abort();
         const struct m_wait *wait = wait_of(call->disk, id);
-        bool timer = m_same(wait->w.kind, "timer");
-        hf_ms at = !is_open(wait) ? call->now : timer ? wait->w.deadline_at : 0;
+        hf_ms at = !is_open(wait) ? call->now : is_timer(wait) ? wait->w.deadline_at : 0;
         if (at && (!ready_at || at < ready_at))
             ready_at = at;
     }
@@ -279,8 +306,8 @@ void m_waits_due(struct m_call *call, const struct m_session *s)
 {
     for (size_t i = 0; i < call->disk->waits.count; i++) {
         struct m_wait *wait = &call->disk->waits.at[i];
-        if (of_turn(wait, s->s.turn_id) && is_open(wait) &&
-            m_same(wait->w.kind, "timer") && wait->w.deadline_at <= call->now)
+        if (of_turn(wait, s->s.turn_id) && is_open(wait) && is_timer(wait) &&
+            wait->w.deadline_at <= call->now)
             close_wait(call, wait, "resolved", "{\"kind\":\"ok\",\"value\":null}", "due");
     }
 }
@@ -558,11 +585,16 @@ static int revoke(struct hf_store *store, const struct hf_caller *who,
                   struct hf_err *err)
 {
     struct m_call call = m_begin(store, who, err);
+    const char *outcome = request->reason
+                              ? m_say(call.disk,
+                                      "{\"kind\":\"cancelled\",\"reason\":\"%s\"}",
+                                      request->reason)
+                              : cancelled;
     bool mine = false;
     if (request->wait_id) {
         const struct m_wait *wait = strlen(request->wait_id) == 62
                                         ? end_one(&call, request->wait_id, "cancelled",
-                                                  cancelled, &mine)
+                                                  outcome, &mine)
                                         : NULL;
         answer->accepted = mine;
         answer->revoked = mine;
@@ -582,7 +614,7 @@ static int revoke(struct hf_store *store, const struct hf_caller *who,
     turn->revoked = true;
     if (m_same(s->s.turn_id, turn_id))
         make_turn_ready(&call, s);
-    answer->revoked = m_waits_end(&call, turn_id, "revoked");
+    answer->revoked = revoke_all(&call, turn_id, outcome);
     resume_unit(&call, m_row_by_seq(call.disk, turn->seq), NULL, "revoked");
     return 0;
 }

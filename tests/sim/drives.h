@@ -28,6 +28,7 @@
 #define DRIVES_WAITS 300
 #define DRIVES_ID 80
 #define DRIVES_TTL_MS 3000
+#define DRIVES_REVOKED_REASON "taken back"
 #define DRIVES_AGENT "turns"
 #define DRIVES_TEXT(text) ((struct hf_span){ (text), strlen(text) })
 
@@ -225,6 +226,7 @@ struct drives_actor {
     bool pending;
     char pending_id[HF_WAIT_ID_TEXT];
     bool pending_revoke, pending_by_key;
+    unsigned pending_scope; /* of a revocation: 0 the wait, 1 its turn, 2 its session */
     enum hf_wait_word word;
     char value[64];
     int64_t idle_sweeps;

@@ -200,7 +200,8 @@ static void look_at_wait(struct drives *d, int session, const struct hf_wait *wa
     bool is_open = strcmp(wait->state, "open") == 0;
     known->session = session;
     snprintf(known->kind, sizeof(known->kind), "%s", wait->kind);
-    snprintf(known->name, sizeof(known->name), "%s", wait->name ? wait->name : "");
+    if (wait->name)
+        snprintf(known->name, sizeof(known->name), "%s", wait->name);
     if (args)
         known->number = drives_number(args);
     known->fails = wait->asked && strstr(wait->asked, "\"urgent\"");
@@ -218,6 +219,8 @@ static void look_at_wait(struct drives *d, int session, const struct hf_wait *wa
         judge_deadline(d, known, wait);
     if (!is_open && strcmp(wait->kind, "timer") != 0)
         judge_outcome(d, known, wait->outcome);
+    else if (!is_open && strstr(wait->outcome, DRIVES_REVOKED_REASON))
+        drives_violate(d, "wait %s: a timer was revoked", wait->wait_id);
     if (!known->state[0] && strcmp(wait->kind, "timer") == 0)
         drives_mark(d, DRIVES_MARK_TIMER);
     if (!known->state[0] && strstr(known->name, "/happened"))
@@ -277,6 +280,9 @@ static void look_at_input(struct drives *d, const struct drives_session *session
     if (strcmp(input->status, "timeout") == 0 && !has_failed(d, input->work_id))
         drives_violate(d, "%s: turn %d has timed out, and no wait of it has", session->id,
                        number);
+    if (strcmp(input->status, "done") == 0 && has_failed(d, input->work_id))
+        drives_violate(d, "%s: turn %d is done, and a deadline has failed it",
+                       session->id, number);
     if (strcmp(input->status, "failed") == 0 || strcmp(input->status, "abandoned") == 0)
         drives_violate(d, "%s: turn %d has %s", session->id, number, input->status);
     if (strcmp(input->status, "done") == 0 && turn->cancel_told)
@@ -382,8 +388,8 @@ static const char *outcome_for(const struct drives *d, const char *call_id,
 {
     for (size_t i = 0; i < d->wait_count; i++) {
         const struct drives_wait *wait = &d->waits[i];
-        if (wait->opened && strstr(wait->name, call_id) &&
-            strcmp(wait->kind, kind) == 0 &&
+        bool counts = wait->opened || strcmp(kind, "tool") == 0;
+        if (counts && strstr(wait->name, call_id) && strcmp(wait->kind, kind) == 0 &&
             (strstr(wait->name, "/happened") != NULL) == truth && wait->told[0])
             return wait->told;
     }
@@ -407,7 +413,7 @@ static void expect_shown(const struct drives *d, const struct drives_call *call,
         snprintf(text, room, "denied");
     else if (begins(approval, "{\"kind\":\"timeout\"}"))
         snprintf(text, room, "no approval came in time");
-    else if (begins(approval, "{\"kind\":\"cancelled\"}"))
+    else if (begins(approval, "{\"kind\":\"cancelled\""))
         snprintf(text, room, "the request for approval was withdrawn");
     else if (begins(truth, "{\"kind\":\"approve\""))
         snprintf(text, room, "\"happened\":true");

@@ -161,6 +161,7 @@ static void choose_answer(struct drives *d, struct drives_actor *actor,
     bool good = drives_roll(&d->dice, 4) > 0;
     actor->pending = true;
     actor->pending_revoke = !d->healing && drives_one_in(&d->dice, 12);
+    actor->pending_scope = actor->pending_revoke ? drives_roll(&d->dice, 3) : 0;
     actor->pending_by_key = wait->key[0] && drives_one_in(&d->dice, 2);
     actor->word = tool   ? (good ? HF_ANSWER_OK : HF_ANSWER_ERROR)
                   : good ? HF_ANSWER_APPROVE
@@ -175,6 +176,16 @@ static void choose_answer(struct drives *d, struct drives_actor *actor,
     snprintf(actor->pending_id, sizeof(actor->pending_id), "%s", wait->id);
 }
 
+/* All waits of the turn or session of a timer, which stays. */
+static void choose_revocation(struct drives *d, struct drives_actor *actor,
+                              const struct drives_wait *timer)
+{
+    actor->pending = true;
+    actor->pending_revoke = true;
+    actor->pending_scope = 1 + drives_roll(&d->dice, 2);
+    snprintf(actor->pending_id, sizeof(actor->pending_id), "%s", timer->id);
+}
+
 /* One of the waits that are known: most often an open one, at times one that is closed or that
  * its turn has not opened yet. */
 static void choose_wait(struct drives *d, struct drives_actor *actor)
@@ -184,8 +195,12 @@ static void choose_wait(struct drives *d, struct drives_actor *actor)
             &d->waits[drives_roll(&d->dice, (unsigned)d->wait_count)];
         bool open = strcmp(wait->state, "open") == 0;
         bool early = !wait->opened && wait->key[0] && !d->healing;
-        if (strcmp(wait->kind, "timer") == 0)
-            continue;
+        if (strcmp(wait->kind, "timer") == 0) {
+            if (!open || d->healing || !drives_one_in(&d->dice, 3))
+                continue;
+            choose_revocation(d, actor, wait);
+            return;
+        }
         if (open || early || (!d->healing && drives_one_in(&d->dice, 10))) {
             choose_answer(d, actor, wait);
             return;
@@ -216,11 +231,21 @@ static int resolve(struct drives *d, const struct drives_actor *actor,
     return rc;
 }
 
+/* The wait; or those of its turn, or of its session, which may have timers too. */
 static int revoke(struct drives *d, const struct drives_actor *actor,
                   struct hf_wait_answer **ret_answer)
 {
+    const struct drives_wait *wait = drives_wait_of(d, actor->pending_id);
+    char turn_id[37];
     struct hf_wait_revoke request = { .size = sizeof(request),
-                                      .wait_id = actor->pending_id };
+                                      .reason = DRIVES_REVOKED_REASON };
+    snprintf(turn_id, sizeof(turn_id), "%.36s", actor->pending_id + 1);
+    if (actor->pending_scope == 0 || wait->session < 0)
+        request.wait_id = actor->pending_id;
+    else
+        request.session_id = d->sessions[wait->session].id;
+    if (!request.wait_id && actor->pending_scope == 1)
+        request.turn_id = turn_id;
     return hf_wait_revoke(d->store, NULL, &request, ret_answer, NULL);
 }
 

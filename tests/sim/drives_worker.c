@@ -409,6 +409,7 @@ static void take_key(struct drives *d, const struct drives_worker *w, const char
     if (!wait)
         return;
     wait->session = w->session;
+    snprintf(wait->name, sizeof(wait->name), "%s", name);
     d->judging = true;
     if (hf_wait_key(d->store, id, wait->key, NULL))
         drives_violate(d, "no key of %s", id);

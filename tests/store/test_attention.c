@@ -15,7 +15,7 @@
 static const struct {
     enum hf_sql_id statement;
     const char *plan;
-    int64_t args[4];
+    int64_t args[7];
 } reads[] = {
     { HF_SQL_SEEN_SILENT, "USING INDEX work_owner", { 0, 201 } },
     { HF_SQL_SEEN_LAPSING, "USING INDEX work_owner", { 0, 201 } },
@@ -38,6 +38,8 @@ static const struct {
     { HF_SQL_SEEN_TAKEN, "SEARCH s USING INDEX session_id", { 20000 } },
     { HF_SQL_SEEN_SCHEDULES, "USING INDEX work_schedule_look", { 0, 1, 201 } },
     { HF_SQL_SEEN_LIMITS, "USING INDEX work_owner", { 20000 } },
+    { HF_SQL_OCCURRENCE_WINDOW, "USING COVERING INDEX occurrence_made", { 0, 9 } },
+    { HF_SQL_OCCURRENCE_LIST, "USING INDEX occurrence_made", { 0, 0, 0, 0, 0, 101, 1 } },
     { HF_SQL_OVERVIEW_QUEUES, "INDEX work_claim", { 0, 1000 } },
     { HF_SQL_OVERVIEW_HOLDERS, "USING INDEX work_owner", { 0, 0, 1000 } },
     { HF_SQL_OVERVIEW_AGES, "USING INDEX work_claim", { 0, 0 } },

@@ -284,14 +284,14 @@ static const char *const belonging[HF_STATUS_COUNT] = {
 static const char *const legal[HF_DISPOSITION_COUNT][HF_STATUS_COUNT] = {
     [HF_DISPOSITION_RERUNNABLE] = {
         [HF_STATUS_QUEUED] = "-r-----tc-",          [HF_STATUS_RUNNING] = "q-WXsdftc-",
-        [HF_STATUS_WAITING_USER] = "qr-----tc-",    [HF_STATUS_WAITING_EXTERNAL] = "qr-----tc-",
+        [HF_STATUS_WAITING_USER] = "qr---dftc-",    [HF_STATUS_WAITING_EXTERNAL] = "qr-----tc-",
         [HF_STATUS_RETRY_SCHEDULED] = "q-------c-", [HF_STATUS_DONE] = "q---------",
         [HF_STATUS_FAILED] = "q---------",          [HF_STATUS_TIMEOUT] = "q---------",
         [HF_STATUS_CANCELLED] = "q---------",
     },
     [HF_DISPOSITION_OWNER_BOUND] = {
         [HF_STATUS_QUEUED] = "-r-----tc-",          [HF_STATUS_RUNNING] = "--WX-dftca",
-        [HF_STATUS_WAITING_USER] = "-r------ca",    [HF_STATUS_WAITING_EXTERNAL] = "-r------ca",
+        [HF_STATUS_WAITING_USER] = "-r---df-ca",    [HF_STATUS_WAITING_EXTERNAL] = "-r------ca",
         [HF_STATUS_DONE] = "q---------",            [HF_STATUS_FAILED] = "q---------",
         [HF_STATUS_TIMEOUT] = "q---------",         [HF_STATUS_CANCELLED] = "q---------",
         [HF_STATUS_ABANDONED] = "q---------",

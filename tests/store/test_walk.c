@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/overview.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
 #include <holdfast/session.h>
@@ -20,7 +21,7 @@
 #define KEPT 66 /* rows of each list that live through every walk */
 #define BATCH 1000
 #define BATCHES 22 /* of units that stay queued; more than a page looks at */
-#define WALKS 40   /* as often each list */
+#define WALKS 48   /* as often each list */
 #define SEEN_MOST 200000
 
 static struct pg_server server;
@@ -112,6 +113,19 @@ static void create_subscription(const char *key)
     hf_subscriptions_free(made);
 }
 
+static void emit(const char *prefix, int number, const char *source)
+{
+    char key[32];
+    (void)snprintf(key, sizeof(key), "%s%d", prefix, number);
+    const struct hf_occurrence_spec one = { .size = sizeof(one),
+                                            .source_type = "seen",
+                                            .source_key = source,
+                                            .idempotency_key = key };
+    struct hf_emission *made = NULL;
+    assert_int_equal(hf_trigger_emit(store, NULL, &one, &made, NULL), 0);
+    hf_emission_free(made);
+}
+
 /* A schedule and a subscription, before and behind the rows that are kept; those of three rounds
  * before go. */
 static void churn_named(int round)
@@ -171,6 +185,7 @@ static void *churn(void *unused)
         hf_answer_free(answer);
         create_process("gone-process-", round, "gone");
         create_session("gone-session-", round, "gone");
+        emit("gone-", round, "gone");
         churn_named(round);
         settle(15);
         assert_int_equal(hf_work_prune(store, NULL, 0, 50, &pruned, NULL), 0);
@@ -188,6 +203,7 @@ static void fill(void)
         for (int i = from; i < to; i++) {
             create_process("keep-process-", i, "kept");
             create_session("keep-", i, "kept");
+            emit("keep-", i, "kept");
             char name[32];
             (void)snprintf(name, sizeof(name), "keep-%d", i);
             create_schedule(name);
@@ -227,14 +243,14 @@ struct draw {
 };
 
 /* One page; the cursor of the next, or "". */
-typedef void page(const struct draw *draw, char cursor[200], struct seen *seen);
+typedef void page(const struct draw *draw, char cursor[256], struct seen *seen);
 
-static void keep_cursor(const char *next, char cursor[200])
+static void keep_cursor(const char *next, char cursor[256])
 {
-    (void)snprintf(cursor, 200, "%s", next ? next : "");
+    (void)snprintf(cursor, 256, "%s", next ? next : "");
 }
 
-static void work_page(const struct draw *draw, char cursor[200], struct seen *seen)
+static void work_page(const struct draw *draw, char cursor[256], struct seen *seen)
 {
     static const enum hf_status every[] = {
         HF_STATUS_QUEUED,    HF_STATUS_RUNNING,  HF_STATUS_RETRY_SCHEDULED,
@@ -263,7 +279,7 @@ static void work_page(const struct draw *draw, char cursor[200], struct seen *se
     hf_answer_free(answer);
 }
 
-static void process_page(const struct draw *draw, char cursor[200], struct seen *seen)
+static void process_page(const struct draw *draw, char cursor[256], struct seen *seen)
 {
     const struct hf_process_filter filter = {
         .size = sizeof(filter),
@@ -284,7 +300,7 @@ static void process_page(const struct draw *draw, char cursor[200], struct seen 
     hf_processes_free(found);
 }
 
-static void session_page(const struct draw *draw, char cursor[200], struct seen *seen)
+static void session_page(const struct draw *draw, char cursor[256], struct seen *seen)
 {
     const struct hf_session_filter filter = {
         .size = sizeof(filter),
@@ -303,7 +319,7 @@ static void session_page(const struct draw *draw, char cursor[200], struct seen 
     hf_session_answer_free(found);
 }
 
-static void schedule_page(const struct draw *draw, char cursor[200], struct seen *seen)
+static void schedule_page(const struct draw *draw, char cursor[256], struct seen *seen)
 {
     const struct hf_schedule_filter filter = {
         .size = sizeof(filter),
@@ -322,7 +338,7 @@ static void schedule_page(const struct draw *draw, char cursor[200], struct seen
     hf_schedules_free(found);
 }
 
-static void subscription_page(const struct draw *draw, char cursor[200],
+static void subscription_page(const struct draw *draw, char cursor[256],
                               struct seen *seen)
 {
     const struct hf_trigger_filter filter = {
@@ -343,6 +359,28 @@ static void subscription_page(const struct draw *draw, char cursor[200],
     hf_subscriptions_free(found);
 }
 
+static void see_occurrence(void *seen, const struct hf_occurrence *one)
+{
+    see(seen, one->idempotency_key);
+}
+
+/* There is one direction. */
+static void occurrence_page(const struct draw *draw, char cursor[256], struct seen *seen)
+{
+    const struct hf_occurrence_filter filter = {
+        .size = sizeof(filter),
+        .source_type = draw->found ? "seen" : NULL,
+        .source_key = draw->kept ? "kept" : NULL,
+        .limit = draw->limit,
+        .after = *cursor ? cursor : NULL,
+    };
+    struct hf_occurrence_next next;
+    struct hf_err err = { 0 };
+    if (hf_occurrence_list(store, NULL, &filter, see_occurrence, seen, &next, &err))
+        fail_msg("%s", err.message);
+    keep_cursor(next.cursor, cursor);
+}
+
 static const struct {
     const char *label;
     page *page;
@@ -353,6 +391,7 @@ static const struct {
     { "sessions", session_page, "keep-" },
     { "schedules", schedule_page, "keep-" },
     { "subscriptions", subscription_page, "keep-" },
+    { "occurrences", occurrence_page, "keep-" },
 };
 
 static void judge(size_t list, const struct draw *draw, struct seen *seen)
@@ -382,7 +421,7 @@ static void walk(struct seen *seen, size_t list)
                          .kept = roll(3) > 0,
                          .found = roll(3) == 0,
                          .queue = roll(3) == 0 ? queue_of((int)roll(3)) : NULL };
-    char cursor[200] = "";
+    char cursor[256] = "";
     /* A walk over all units has large pages. */
     draw.limit = list > 2 || draw.kept || draw.found ? 1 + roll(60) : 1000;
     seen->count = 0;

@@ -42,13 +42,25 @@ static void a_password_is_not_shown(void **state)
     address_is("password=secret", "postgres:///DATABASE");
 }
 
+static void a_server_with_a_port_names_the_address_to_use(void **state)
+{
+    (void)state;
+    address_is("db.example:5432", "postgres://db.example:5432/DATABASE");
+    address_is("db.example:5432/work", "postgres://db.example:5432/work");
+    address_is("ann@db:6432/w?x=y", "postgres://ann@db:6432/w");
+    address_is("ann:se:cret@db:6432", "postgres://ann@db:6432/DATABASE");
+    address_is("postgres:5432", "postgres://postgres:5432/DATABASE");
+}
+
 static void a_path_is_none(void **state)
 {
     char url[HF_CONNINFO_URL];
     (void)state;
-    static const char *const paths[] = { "work.db",       "./host=a", "a=b",  "hosts=a",
-                                         "/tmp/dbname=x", "",         "host", "=",
-                                         "host a=b" };
+    static const char *const paths[] = {
+        "work.db", "./host=a", "a=b",      "hosts=a", "/tmp/dbname=x",  "",      "host",
+        "=",       "host a=b", "./h:5432", "h:",      "h:123456",       ":5432", "5432",
+        "h:5432x", "a b:5432", "@h:",      "2026:1a", "sqlite::memory:"
+    };
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         assert_false(hf_conninfo_url(paths[i], url));
 }
@@ -69,6 +81,7 @@ int main(void)
         cmocka_unit_test(a_socket_is_named_as_one),
         cmocka_unit_test(what_an_address_cannot_hold_is_encoded),
         cmocka_unit_test(a_password_is_not_shown),
+        cmocka_unit_test(a_server_with_a_port_names_the_address_to_use),
         cmocka_unit_test(a_path_is_none),
         cmocka_unit_test(a_long_value_is_left_out),
     };

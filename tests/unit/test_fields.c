@@ -140,6 +140,15 @@ static void the_columns_of_the_views_of_sessions_are_these(void **state)
                    "finished_at active_ms outcome result save_bytes");
 }
 
+static void the_columns_of_the_view_of_waits_are_these(void **state)
+{
+    (void)state;
+    assert_columns("PRAGMA table_info(runtime_wait)",
+                   "wait_id session_id turn_id tenant agent kind name state asked "
+                   "answerer deadline_at policy next_answerer next_policy next_ms "
+                   "escalate_at escalate outcome actor_kind actor opened_at closed_at");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +157,7 @@ int main(void)
         cmocka_unit_test(offsets_are_in_the_order_of_the_structs_without_a_gap),
         cmocka_unit_test(values_are_read_by_their_kind),
         cmocka_unit_test(the_columns_of_the_views_of_sessions_are_these),
+        cmocka_unit_test(the_columns_of_the_view_of_waits_are_these),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -465,6 +465,69 @@ static void an_authority_completes_what_is_owned_outside(void **state)
     rig_refused(rig, &row, &change, HF_EPOLICY, "reviewer");
 }
 
+static void an_authority_repeats_only_what_it_did(void **state)
+{
+    struct rig *rig = *state;
+    struct hf_row row = rig_row(HF_STATUS_WAITING_EXTERNAL,
+                                HF_DISPOSITION_EXTERNALLY_OWNED);
+    struct hf_change change = rig_change(HF_VERB_CLOSE_OUT);
+    change.authority = "github";
+    change.status = HF_STATUS_CANCELLED;
+    change.reason = "not wanted";
+    struct hf_row ended = rig_written(rig, &row, &change);
+    assert_int_equal(rig_apply(rig, &ended, &change), 0);
+    assert_int_equal(rig->step.kind, HF_STEP_REPEAT);
+    change.authority = "jenkins";
+    rig_refused(rig, &ended, &change, HF_ETRANSITION, "status");
+    /* A person's cancel looks the same, and is not the authority's. */
+    struct hf_change cancel = rig_change(HF_VERB_CANCEL);
+    cancel.reason = "not wanted";
+    ended = rig_written(rig, &row, &cancel);
+    rig_refused(rig, &ended, &change, HF_ETRANSITION, "status");
+}
+
+static void a_person_ends_a_wait_for_the_close_rule(void **state)
+{
+    struct rig *rig = *state;
+    static const enum hf_disposition all[] = { HF_DISPOSITION_RERUNNABLE,
+                                               HF_DISPOSITION_EXPIRE,
+                                               HF_DISPOSITION_OWNER_BOUND };
+    for (size_t i = 0; i < COUNT(all); i++) {
+        struct hf_row row = rig_row(HF_STATUS_WAITING_USER, all[i]);
+        struct hf_change change = rig_change(HF_VERB_CLOSE_OUT);
+        change.authority = "eve";
+        change.status = HF_STATUS_DONE;
+        change.reviewer = "eve";
+        row.w.close_rule = "reviewer";
+        rig_refused(rig, &row, &change, HF_ETRANSITION, "status"); /* another wait */
+        row.w.waiting_ref = row.w.work_id;
+        row.settled_token = RIG_TOKEN;
+        row.settled_verb = "wait user w-1";
+        change.reviewer = NULL;
+        rig_refused(rig, &row, &change, HF_EPOLICY, "reviewer");
+        change.reviewer = "eve";
+        struct hf_row now = rig_written(rig, &row, &change);
+        assert_int_equal(now.status, HF_STATUS_DONE);
+        assert_string_equal(now.event_type, "close_out");
+        assert_string_equal(now.w.result, "{\"reviewer\":\"eve\"}");
+        assert_null(now.settled_token);
+        rig_no_lease(&now);
+        change.status = HF_STATUS_CANCELLED; /* by the verb for that */
+        rig_refused(rig, &row, &change, HF_ETRANSITION, "status");
+        row.w.close_rule = NULL; /* a wait whose reference happens to be the id */
+        change.status = HF_STATUS_DONE;
+        rig_refused(rig, &row, &change, HF_ETRANSITION, "status");
+    }
+    struct hf_row bound = rig_row(HF_STATUS_WAITING_USER, HF_DISPOSITION_OWNER_BOUND);
+    struct hf_change change = rig_change(HF_VERB_CLOSE_OUT);
+    bound.w.waiting_ref = bound.w.work_id;
+    bound.w.close_rule = "reviewer";
+    change.authority = "eve";
+    change.status = HF_STATUS_DONE;
+    change.reviewer = "ann"; /* the owner */
+    rig_refused(rig, &bound, &change, HF_EPOLICY, "reviewer");
+}
+
 static void unknown_verbs_are_refused(void **state)
 {
     struct rig *rig = *state;
@@ -513,6 +576,8 @@ int main(void)
         TEST(evidence_where_the_row_asks_for_it),
         TEST(a_reviewer_is_somebody_else),
         TEST(an_authority_completes_what_is_owned_outside),
+        TEST(an_authority_repeats_only_what_it_did),
+        TEST(a_person_ends_a_wait_for_the_close_rule),
         TEST(unknown_verbs_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

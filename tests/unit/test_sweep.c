@@ -194,6 +194,18 @@ static void proof_of_death_abandons_what_is_bound(void **state)
                         "{\"proof\":{\"how\":\"pidfd\"},\"writer\":\"sweep\"}");
 }
 
+/* Its execution has ended in order: the death of its holder takes nothing from it. */
+static void proof_of_death_leaves_a_wait_for_the_close_rule(void **state)
+{
+    struct rig *rig = *state;
+    struct hf_row row = rig_row(HF_STATUS_WAITING_USER, HF_DISPOSITION_OWNER_BOUND);
+    row.w.waiting_ref = row.w.work_id;
+    row.w.close_rule = "reviewer";
+    (void)swept(rig, &row, PROOF, HF_STEP_NOTHING, HF_SWEPT_NOTHING);
+    row.w.close_rule = NULL;
+    (void)swept(rig, &row, PROOF, HF_STEP_WRITE, HF_SWEPT_ABANDONED);
+}
+
 /* Rule 6: processes of the work still run, so no second copy may start yet. What is bound
  * is silent as ever. */
 static void dead_wrapper_is_not_dead_work(void **state)
@@ -446,6 +458,7 @@ int main(void)
         TEST(a_crash_spends_a_failure_until_none_is_left),
         TEST(time_alone_never_ends_owner_bound),
         TEST(proof_of_death_abandons_what_is_bound),
+        TEST(proof_of_death_leaves_a_wait_for_the_close_rule),
         TEST(dead_wrapper_is_not_dead_work),
         TEST(an_abandon_request_takes_effect_after_the_lapse),
         TEST(a_bound_row_that_never_started_is_claimable_again),

@@ -304,10 +304,12 @@ struct hf_overview_methods {
                    hf_each_holder_row *each, void *user, struct hf_err *err);
     int (*ages)(struct hf_store *store, const struct hf_caller *who,
                 struct hf_age_table *ret_ages, struct hf_err *err);
-    /* `limit` is set. NULL: a store without triggers. */
+    /* `limit` is set; `after` and ret_next are the store's own cursors. NULL: a store without
+     * triggers. */
     int (*occurrences)(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_occurrence_filter *filter,
-                       hf_each_occurrence *each, void *user, struct hf_err *err);
+                       hf_each_occurrence *each, void *user,
+                       struct hf_occurrence_next *ret_next, struct hf_err *err);
 };
 
 struct hf_store_methods {

@@ -220,7 +220,7 @@ static int replay(struct hf_drive *drive, struct drive_call *call,
     if (entry->status == HF_ENTRY_FAILED && entry->due_at > 0) {
         call->attempt++; /* a recorded failure, to be retried */
         call->run.due = entry->due_at;
-        return 0;
+        return drive_recall_timer(drive, call, &call->run.due);
     }
     int rc = hf_tool_result_decode(drive->alloc, entry->outcome, &owner, &result,
                                    &drive->err);

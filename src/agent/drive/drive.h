@@ -59,9 +59,9 @@ enum drive_for {
 
 /* A wait of the turn, as it was loaded. */
 struct drive_wait {
-    enum hf_wait_kind kind;
-    const char *name;
+    const char *id;
     bool open;
+    bool opened;            /* false: it was answered before it was opened */
     struct hf_span outcome; /* JSON, once it is not open */
     const char *actor;
 };
@@ -242,6 +242,9 @@ int drive_defer(struct hf_drive *drive, struct drive_call *call,
                 const struct hf_deferred *deferred);
 /* Whether the call happened is not known: a person is asked, unless the turn is about to end. */
 int drive_ask_truth(struct hf_drive *drive, struct drive_call *call, const char *why);
+/* A pause of the turn (call NULL) or of a call is over when the store says so, by its own clock. */
+int drive_recall_timer(struct hf_drive *drive, const struct drive_call *call,
+                       hf_ms *ret_due);
 /* Nothing is left to do here except to wait, and for long. */
 bool drive_may_go_away(const struct hf_drive *drive);
 /* Adds the waits of the turn to the step. */

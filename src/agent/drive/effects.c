@@ -208,7 +208,7 @@ static int on_sleep(struct hf_drive *drive)
     const struct hf_effect *effect = &drive->effect;
     drive->sleep_due = effect->due_ms;
     if (effect->due_ms)
-        return 0;
+        return drive_recall_timer(drive, NULL, &drive->sleep_due);
     drive->sleep_due = drive->wall + effect->duration_ms;
     drive_pending(drive)->dirty = true; /* its due time is in the save */
     return hf_turn_sleep_noted(drive->turn, effect->id, drive->sleep_due, &drive->err);

@@ -24,42 +24,63 @@ static int copy_wait(struct hf_arena *arena, const struct hf_wait *given,
                      struct drive_wait *wait)
 {
     const char *actor = given->actor ? given->actor : given->actor_kind;
-    *wait = (struct drive_wait){ .kind = HF_WAIT_KIND_COUNT };
-    for (int i = 0; i < HF_WAIT_KIND_COUNT; i++)
-        if (hf_same(given->kind, hf_wait_kind_word((enum hf_wait_kind)i)))
-            wait->kind = (enum hf_wait_kind)i;
-    wait->open = hf_same(given->state, hf_wait_state_word(HF_WAIT_IS_OPEN));
-    wait->name = hf_arena_text(arena, given->name);
+    *wait = (struct drive_wait){
+        .open = hf_same(given->state, hf_wait_state_word(HF_WAIT_IS_OPEN)),
+        .opened = given->name != NULL,
+        .id = hf_arena_text(arena, given->wait_id),
+    };
     wait->actor = hf_arena_text(arena, actor ? actor : "an unknown actor");
     if (given->outcome) {
         wait->outcome.len = strlen(given->outcome);
         wait->outcome.at = hf_arena_copy(arena, given->outcome, wait->outcome.len);
     }
-    return wait->name && wait->actor && (!given->outcome || wait->outcome.at) ? 0
-                                                                              : HF_ENOMEM;
+    return wait->id && wait->actor && (!given->outcome || wait->outcome.at) ? 0
+                                                                            : HF_ENOMEM;
 }
 
+static bool fails_turn(const struct hf_wait *given)
+{
+    return hf_same(given->state, hf_wait_state_word(HF_WAIT_IS_TIMED_OUT)) &&
+           hf_same(given->policy, hf_wait_policy_word(HF_AT_DEADLINE_FAIL_TURN));
+}
+
+/* A wait whose deadline failed the turn ends it, also if the deadline passed while the inputs did
+ * not wait, and so have not ended. */
 int drive_copy_waits(struct hf_drive *drive, const struct hf_drive_turn *turn)
 {
+    static const struct hf_evidence evidence = { .request_id = "session",
+                                                 .origin = "session" };
     int rc = 0;
     if (turn->wait_count == 0)
         return 0;
     drive->waits = hf_arena_array(&drive->stay, turn->wait_count, sizeof(*drive->waits));
     if (!drive->waits)
         return HF_ENOMEM;
-    for (size_t i = 0; rc == 0 && i < turn->wait_count; i++)
+    for (size_t i = 0; rc == 0 && i < turn->wait_count; i++) {
         rc = copy_wait(&drive->stay, &turn->waits[i], &drive->waits[i]);
+        if (fails_turn(&turn->waits[i])) {
+            drive->ended = HF_STATUS_TIMEOUT;
+            drive->cancel = &evidence;
+        }
+    }
     drive->wait_count = turn->wait_count;
     return rc;
 }
 
-static const struct drive_wait *find(const struct hf_drive *drive, enum hf_wait_kind kind,
-                                     const char *name)
+/* By the id: a wait that was answered before it was opened has no name yet. Such an approval is
+ * none, since the actor may be one that may not answer: the opening decides. A result is one, since
+ * how the call was deferred is lost. */
+static int find(struct hf_drive *drive, enum hf_wait_kind kind, const char *name,
+                const struct drive_wait **ret_wait)
 {
-    for (size_t i = 0; i < drive->wait_count; i++)
-        if (drive->waits[i].kind == kind && hf_same(drive->waits[i].name, name))
-            return &drive->waits[i];
-    return NULL;
+    char id[HF_WAIT_ID_TEXT];
+    int rc = name ? hf_wait_id(drive->turn_id, kind, name, id, &drive->err) : HF_ENOMEM;
+    *ret_wait = NULL;
+    for (size_t i = 0; rc == 0 && i < drive->wait_count; i++)
+        if (hf_same(drive->waits[i].id, id) &&
+            (drive->waits[i].opened || kind == HF_WAIT_TOOL))
+            *ret_wait = &drive->waits[i];
+    return rc;
 }
 
 /* A text of an outcome, in the batch's arena; "" when there is none. */
@@ -224,12 +245,12 @@ int drive_ask_truth(struct hf_drive *drive, struct drive_call *call, const char 
 /* ---- answers ----------------------------------------------------------------------- */
 
 /* "ACTOR WHAT: REASON" in the batch's arena. */
-static const char *told_by(struct hf_drive *drive, const struct drive_wait *wait,
-                           const char *what, const char *reason)
+static const char *told(struct hf_drive *drive, const char *actor, const char *what,
+                        const char *reason)
 {
     struct hf_buf text;
     hf_buf_init(&text, drive->alloc, SIZE_MAX / 2);
-    hf_buf_text(&text, wait->actor);
+    hf_buf_text(&text, actor);
     hf_buf_text(&text, what);
     if (reason[0]) {
         hf_buf_text(&text, ": ");
@@ -264,20 +285,24 @@ static int apply_approval(struct hf_drive *drive, struct drive_call *call,
     }
     if (outcome_is(wait, "timeout"))
         return deny(drive, call, "not_approved", "no approval came in time");
-    if (outcome_is(wait, "cancelled"))
-        return deny(drive, call, "not_approved",
-                    "the request for approval was withdrawn");
     int rc = outcome_text(drive, wait, "reason", &reason);
-    const char *message = rc ? NULL : told_by(drive, wait, " denied the call", reason);
-    return message ? deny(drive, call, "denied", message) : HF_ENOMEM;
+    bool withdrawn = outcome_is(wait, "cancelled");
+    const char *message = rc ? NULL
+                          : withdrawn
+                              ? told(drive, "", "the request for approval was withdrawn",
+                                     reason)
+                              : told(drive, wait->actor, " denied the call", reason);
+    return message ? deny(drive, call, withdrawn ? "not_approved" : "denied", message)
+                   : HF_ENOMEM;
 }
 
 int drive_recall_approval(struct hf_drive *drive, struct drive_call *call)
 {
-    const char *name = name_of(drive, call, DRIVE_FOR_APPROVAL);
-    const struct drive_wait *wait = name ? find(drive, HF_WAIT_APPROVAL, name) : NULL;
-    if (!name)
-        return HF_ENOMEM;
+    const struct drive_wait *wait = NULL;
+    int rc = find(drive, HF_WAIT_APPROVAL, name_of(drive, call, DRIVE_FOR_APPROVAL),
+                  &wait);
+    if (rc)
+        return rc;
     if (!wait || (hf_turn_cancelling(drive->turn) && outcome_is(wait, "cancelled")))
         return 0; /* with its turn: the call is answered as cancelled */
     if (!wait->open)
@@ -300,14 +325,19 @@ static int apply_result(struct hf_drive *drive, struct drive_call *call,
     if (rc)
         return rc;
     failure.message = span_of(message);
+    if (outcome_is(wait, "cancelled")) {
+        rc = outcome_text(drive, wait, "reason", &message);
+        message = rc ? NULL : told(drive, "", "the call was withdrawn", message);
+        if (!message)
+            return HF_ENOMEM;
+        result = (struct hf_tool_result){ .outcome = HF_TOOL_CANCELLED,
+                                          .reason = span_of(message) };
+    }
     if (outcome_is(wait, "timeout")) {
         failure.class_ = HF_FAILURE_TIMEOUT;
         failure.code = "timeout";
         failure.message = span_of("the call was not completed in time");
     }
-    if (outcome_is(wait, "cancelled"))
-        result = (struct hf_tool_result){ .outcome = HF_TOOL_CANCELLED,
-                                          .reason = span_of("the call was withdrawn") };
     return drive_finish(drive, call, &result);
 }
 
@@ -344,8 +374,9 @@ static int apply_truth(struct hf_drive *drive, struct drive_call *call,
                                     "an earlier worker started the call; a person was "
                                     "asked whether it happened, and no answer came");
     int rc = outcome_text(drive, wait, "reason", &reason);
-    const char *message =
-        rc ? NULL : told_by(drive, wait, " says that the call did not happen", reason);
+    const char *message = rc ? NULL
+                             : told(drive, wait->actor,
+                                    " says that the call did not happen", reason);
     if (!message)
         return HF_ENOMEM;
     struct hf_failure failure = { .class_ = HF_FAILURE_EXECUTION,
@@ -358,12 +389,12 @@ static int apply_truth(struct hf_drive *drive, struct drive_call *call,
 
 int drive_recall_end(struct hf_drive *drive, struct drive_call *call, bool *ret_known)
 {
-    const char *deferred = name_of(drive, call, DRIVE_FOR_RESULT);
-    const char *question = name_of(drive, call, DRIVE_FOR_TRUTH);
-    if (!deferred || !question)
-        return HF_ENOMEM;
-    const struct drive_wait *result = find(drive, HF_WAIT_TOOL, deferred);
-    const struct drive_wait *truth = find(drive, HF_WAIT_APPROVAL, question);
+    const struct drive_wait *result = NULL, *truth = NULL;
+    int rc = find(drive, HF_WAIT_TOOL, name_of(drive, call, DRIVE_FOR_RESULT), &result);
+    if (rc == 0)
+        rc = find(drive, HF_WAIT_APPROVAL, name_of(drive, call, DRIVE_FOR_TRUTH), &truth);
+    if (rc)
+        return rc;
     *ret_known = result || truth;
     if (result && !result->open)
         return apply_result(drive, call, result);
@@ -401,12 +432,30 @@ bool drive_may_go_away(const struct hf_drive *drive)
 }
 
 /* call NULL: the sleep of the turn. */
+static void timer_name(const struct hf_drive *drive, const struct drive_call *call,
+                       char name[HF_EFFECT_KEY_ROOM])
+{
+    hf_effect_key(drive->effect.id, call ? call->call->call_id : NULL,
+                  call ? call->attempt : 0, name);
+}
+
+int drive_recall_timer(struct hf_drive *drive, const struct drive_call *call,
+                       hf_ms *ret_due)
+{
+    char name[HF_EFFECT_KEY_ROOM];
+    const struct drive_wait *wait = NULL;
+    timer_name(drive, call, name);
+    int rc = find(drive, HF_WAIT_TIMER, name, &wait);
+    if (rc == 0 && wait && !wait->open && *ret_due > drive->wall)
+        *ret_due = drive->wall;
+    return rc;
+}
+
 static int add_timer(const struct hf_drive *drive, struct hf_arena *arena,
                      const struct drive_call *call, struct hf_wait_spec *wait)
 {
     char key[HF_EFFECT_KEY_ROOM];
-    hf_effect_key(drive->effect.id, call ? call->call->call_id : NULL,
-                  call ? call->attempt : 0, key);
+    timer_name(drive, call, key);
     *wait = (struct hf_wait_spec){ .size = sizeof(*wait),
                                    .kind = HF_WAIT_TIMER,
                                    .name = hf_arena_text(arena, key),

@@ -56,7 +56,8 @@ static void begin(struct cli *cli, struct op_json_out *json)
                                   .store = cli->store,
                                   .err = &cli->err,
                                   .out = &json->out,
-                                  .open = open_call };
+                                  .open = open_call,
+                                  .locks = cli_locks };
     op_json_init(json, &cli->call, &cli->out);
 }
 

@@ -12,18 +12,29 @@
 
 extern char **environ;
 
+/* The texts, and the NULL that ends them; NULL: no memory. */
+static const char **list_of(struct cli *cli, const char *const *texts, size_t n)
+{
+    const char **list = hf_arena_array(&cli->arena, n + 1, sizeof(*list));
+    if (list && n)
+        memcpy(list, texts, n * sizeof(*list));
+    return list;
+}
+
 /* The command as the payload of its unit. */
 static int put_command(struct cli *cli, struct hf_start_request *in)
 {
     char cwd[PATH_MAX], path[PATH_MAX];
     char *payload = NULL;
-    const char **argv = hf_arena_array(&cli->arena, in->command_count + 1, sizeof(*argv));
-    if (!argv || !realpath(".", cwd))
+    const char **argv = list_of(cli, in->command, in->command_count);
+    const char **evidence = list_of(cli, in->evidence, in->evidence_count);
+    if (!argv || !evidence || !realpath(".", cwd))
         return hf_fail_plain(&cli->err, HF_ENOMEM);
-    memcpy(argv, in->command, in->command_count * sizeof(*argv));
-    const struct hf_command command = {
-        .size = sizeof(command), .argv = argv, .cwd = cwd, .timeout_ms = in->timeout_ms
-    };
+    const struct hf_command command = { .size = sizeof(command),
+                                        .argv = argv,
+                                        .cwd = cwd,
+                                        .timeout_ms = in->timeout_ms,
+                                        .evidence = evidence };
     int rc = hf_command_write(&command, &payload, &cli->err);
     if (rc == 0)
         rc = hf_child_find(argv[0], (const char *const *)(void *)environ, cwd,
@@ -37,6 +48,9 @@ static int put_command(struct cli *cli, struct hf_start_request *in)
 int check_process_start(struct cli *cli)
 {
     struct hf_start_request *in = cli->call.in;
+    if (!in->command_count && in->evidence_count)
+        return hf_fail(&cli->err, HF_EINVAL, "command",
+                       "--evidence needs a command: write it after --");
     if (!in->command_count)
         return 0;
     if (in->work.payload)

@@ -26,6 +26,8 @@
 extern char **environ;
 
 #define RETRY_LOOK_MS 100
+#define SWEEP_LOOKS 10 /* another run is looked at so often between two sweeps */
+#define SWEPT 64
 
 /* ---- before anything is opened ------------------------------------------------------ */
 
@@ -282,6 +284,7 @@ struct job {
     int told;          /* a signal that came while a command was followed */
     bool first_exists; /* the idempotency key was used before: nothing was run */
     bool first_known;  /* how that run's command ended is in `result` */
+    bool first_unmet;  /* that run exited with 125 though its command had ended with 0 */
 };
 
 static struct hf_claim claim_of(struct job *job)
@@ -554,7 +557,8 @@ static int run_again(struct job *job)
 
 /* ---- the key was used before --------------------------------------------------------- */
 
-/* {"exit_code":3,…} or {"signal":15,…} */
+/* {"exit_code":3,…} or {"signal":15,…}. A command that was ended since its run had lost the lease
+ * did not decide that run's exit code. */
 static bool parse_exit(const char *payload, struct hf_run_result *ret_result)
 {
     struct json_t *all = NULL;
@@ -564,7 +568,9 @@ static bool parse_exit(const char *payload, struct hf_run_result *ret_result)
     const struct json_t *code = hf_json_member(all, "exit_code");
     const struct json_t *signal = hf_json_member(all, "signal");
     ret_result->exit = (struct hf_child_exit){
-        .known = code || signal,
+        .known = (code || signal) &&
+                 !hf_same(hf_json_as_text(hf_json_member(all, "stopped_by")),
+                          "lease_lost"),
         .exit_code = code ? (int)hf_json_as_i64(code) : 0,
         .signal = signal ? (int)hf_json_as_i64(signal) : 0,
     };
@@ -574,19 +580,34 @@ static bool parse_exit(const char *payload, struct hf_run_result *ret_result)
     return ret_result->exit.known;
 }
 
-/* How the command of a unit's last attempt ended, from the last such event of its trail. */
+/* How the command of a unit's last attempt ended, from the last such event of its trail. That of
+ * an attempt whose runner died is not known. */
 static int read_exit(struct job *job)
 {
     struct cli *cli = job->runner.cli;
     struct hf_events *trail = NULL;
     int rc = hf_work_events(cli->store, &cli->who, job->work_id, 0, 0, &trail, &cli->err);
-    for (size_t i = rc ? 0 : hf_events_count(trail); i > 0 && !job->first_known; i--) {
+    for (size_t i = rc ? 0 : hf_events_count(trail); i > 0; i--) {
         const struct hf_event *event = hf_events_at(trail, i - 1);
-        if (strcmp(event->event_type, "process_exited") == 0)
-            job->first_known = parse_exit(event->payload, &job->result);
+        if (hf_same(event->event_type, "process_started"))
+            break;
+        if (!hf_same(event->event_type, "process_exited"))
+            continue;
+        job->first_known = parse_exit(event->payload, &job->result);
+        break;
     }
     hf_events_free(trail);
     return rc;
+}
+
+/* Did its run report a fault of ours instead of the command's exit code 0? */
+static bool was_unmet(const struct hf_work *work)
+{
+    enum hf_status status = hf_status_of(work->status);
+    if (status == HF_STATUS_WAITING_USER)
+        return work->close_rule && hf_same(work->waiting_ref, work->work_id);
+    return status == HF_STATUS_FAILED && (hf_same(work->error_class, HF_RUN_NOT_CLOSED) ||
+                                          hf_same(work->error_class, HF_RUN_NO_EVIDENCE));
 }
 
 /* Is it still to run, or running? */
@@ -599,10 +620,20 @@ static int first_is_open(struct job *job, bool *ret_open)
         return rc;
     enum hf_status status = hf_status_of(hf_answer_at(found, 0)->work.status);
     job->result.status = hf_status_word(status);
+    job->first_unmet = was_unmet(&hf_answer_at(found, 0)->work);
     hf_answer_free(found);
     *ret_open = status == HF_STATUS_QUEUED || status == HF_STATUS_RUNNING ||
                 status == HF_STATUS_RETRY_SCHEDULED;
     return 0;
+}
+
+/* The runner of the first run may be dead and no monitor may run: then only a sweep ends it. */
+static int sweep_some(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    struct hf_sweep_report report;
+    int rc = hf_work_sweep(cli->store, &cli->who, SWEPT, &report, &cli->err);
+    return hf_err_class(rc) == HF_CLASS_RETRYABLE ? 0 : rc;
 }
 
 /* The outcome of a repeat is that of the first run: it is waited for. */
@@ -611,6 +642,7 @@ static int follow_first(struct job *job)
     struct pollfd fds[1];
     struct cli *cli = job->runner.cli;
     bool open = true, told = false;
+    int looks = 0;
     int rc = first_is_open(job, &open);
     while (rc == 0 && open) {
         if (!told)
@@ -621,8 +653,12 @@ static int follow_first(struct job *job)
             return hf_fail(&cli->err, HF_EHELD, NULL,
                            "stopped while unit %s, which has the same key, was %s",
                            job->work_id, job->result.status);
-        runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
-        rc = first_is_open(job, &open);
+        if (looks++ % SWEEP_LOOKS == 0)
+            rc = sweep_some(job);
+        else
+            runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
+        if (rc == 0)
+            rc = first_is_open(job, &open);
     }
     return rc ? rc : read_exit(job);
 }
@@ -688,11 +724,21 @@ static void tell_unmet(struct job *job)
     cli_note(cli,
              "the command ended with exit code 0, but unit %s waits for a person: %s",
              job->work_id, job->result.err.message);
-    cli_note(cli,
-             "to continue: holdfast work resume %s --owner %s --incarnation %s, then "
-             "holdfast work close-out",
-             job->work_id, job->runner.owner, hf_store_incarnation(cli->store));
+    cli_note(
+        cli,
+        "to continue: holdfast work close-out %s --status done --authority NAME --%s",
+        job->work_id,
+        hf_same(job->result.err.field, "evidence") ? "evidence REF" : "reviewer NAME");
     cli->exit_code = 125;
+}
+
+/* As the first run exited: with its command's code, unless something of ours went wrong. Where
+ * that code is not known, the status decides. */
+static int code_of_first(const struct job *job)
+{
+    if (!job->first_known)
+        return hf_status_of(job->result.status) == HF_STATUS_DONE ? 0 : 125;
+    return job->result.exit_code == 0 && job->first_unmet ? 125 : job->result.exit_code;
 }
 
 /* What the caller learns: the command's own code, unless something of ours went wrong. */
@@ -701,12 +747,9 @@ static int answer(struct job *job)
     struct cli *cli = job->runner.cli;
     struct hf_run_result *result = &job->result;
     if (job->first_exists) {
-        bool done = hf_status_of(result->status) == HF_STATUS_DONE;
         cli_note(cli, "unit %s exists, with status %s: nothing was run", job->work_id,
                  result->status);
-        cli->exit_code = done                                         ? 0
-                         : job->first_known && result->exit_code != 0 ? result->exit_code
-                                                                      : 125;
+        cli->exit_code = code_of_first(job);
         return cli->json ? print_json(job) : 0;
     }
     if (result->end == HF_RUN_UNRECORDED)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "op/work.h"
 
 #define LOOK_MS 300
 
@@ -69,7 +70,7 @@ static int look(struct following *f, bool *ret_ended)
             hf_status_of(hf_answer_at(found, 0)->work.status));
     hf_answer_free(found);
     if (rc == 0)
-        rc = hf_output_read(cli->store, f->id, 0, &output, &cli->err);
+        rc = op_output(&cli->call, f->id, 0, &output);
     if (rc == 0)
         rc = show_new(f, output);
     hf_output_free(output);

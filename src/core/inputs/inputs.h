@@ -186,6 +186,8 @@ struct hf_start_request {
     struct hf_work_spec work;
     const char *const *command; /* the rest is for the machine that runs a command */
     size_t command_count;
+    const char *const *evidence;
+    size_t evidence_count;
     hf_ms timeout_ms;
     bool no_run;
     const char *created_id; /* stored by the operation: the new process; NULL: none */

@@ -55,6 +55,10 @@ const struct hf_input hf_process_start_inputs[] = {
       .bound = HF_BOUND_ATTEMPTS_MAX, HF_IN_AT(hf_start_request, work.max_attempts) },
     { "timeout_ms", "DURATION", HF_IN_MS, HF_IN_LOCAL, "longest time of the command", .min = 1,
       .option = "timeout", HF_IN_AT(hf_start_request, timeout_ms) },
+    { "evidence", "FILE", HF_IN_TEXTS, HF_IN_LOCAL,
+      "on exit code 0 close the unit with the SHA-256 of this file as evidence; if the file "
+      "is missing, the process fails",
+      HF_IN_AT(hf_start_request, evidence) },
     WORK("idempotency_key", "K", "key that makes the call repeatable: the process is "
                                  "started once", idempotency_key, .option = NULL),
     { "detached", NULL, HF_IN_FLAG, 0, "record the process as done when it is "

@@ -240,7 +240,8 @@ const struct hf_input hf_close_out_inputs[] = {
     ID(hf_change, id, HF_IN_NEEDED),
     TOKEN(0),
     { "authority", "A", HF_IN_TEXT, 0,
-      "system that reports the end of an externally owned unit; instead of --token",
+      "who reports the end of an externally owned unit, or of one that waits for what its close "
+      "rule asks; instead of --token",
       HF_IN_AT(hf_change, authority) },
     { "status", "STATUS", HF_IN_WORD, HF_IN_NEEDED, "how it ended", .words = close_words,
       .min = HF_STATUS_DONE, HF_IN_AT(hf_change, status) },

@@ -36,6 +36,12 @@ bool hf_row_waiting(const struct hf_row *row)
            row->status == HF_STATUS_WAITING_EXTERNAL;
 }
 
+bool hf_row_waits_for_rule(const struct hf_row *row)
+{
+    return row->status == HF_STATUS_WAITING_USER && row->w.close_rule &&
+           hf_same(row->w.waiting_ref, row->w.work_id);
+}
+
 hf_ms hf_row_act_at(const struct hf_row *row)
 {
     bool graced = row->disposition == HF_DISPOSITION_EXPIRE;

@@ -66,6 +66,10 @@ bool hf_row_gated(const struct hf_row *row, const char *gate);
 /* A started owner_bound row: only its owner, a proof or an operator's request ends it. */
 bool hf_row_bound(const struct hf_row *row);
 bool hf_row_waiting(const struct hf_row *row);
+
+/* Waits for a person to add what the row's close rule asks: its execution has ended in order,
+ * and its holder could not close it. Its reference is its own id. */
+bool hf_row_waits_for_rule(const struct hf_row *row);
 struct hf_lease hf_row_lease(const struct hf_row *row);
 
 /* When peers may act on the row's lease: at its expiry, and for `expire`, and only there,

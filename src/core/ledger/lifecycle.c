@@ -49,6 +49,8 @@ const struct hf_edge hf_edges[] = {
     E(WAITING_USER, ABANDONED,        "drain", HOLDER,      BOUND,    "bound"),
     E(WAITING_USER, ABANDONED,        "sweep", SWEEP,       BOUND,    "bound; owner proven dead"),
     E(WAITING_USER, ABANDONED,        "reconcile", SWEEP,   BOUND,    "bound; abandon requested"),
+    E(WAITING_USER, DONE,             "complete", AUTHORITY, HERE,    "waits for what its close rule asks"),
+    E(WAITING_USER, FAILED,           "complete", AUTHORITY, HERE,    "waits for what its close rule asks"),
 
     E(WAITING_EXTERNAL, QUEUED,           "resume", ANYBODY, FREE,     "not external; otherwise as from waiting_user"),
     E(WAITING_EXTERNAL, RUNNING,          "resume", CLAIM, HERE,     "not external; otherwise as from waiting_user"),

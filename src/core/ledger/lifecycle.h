@@ -14,7 +14,7 @@ enum hf_by {
     HF_BY_CLAIM,
     HF_BY_HOLDER,    /* a valid token */
     HF_BY_ANYBODY,   /* resume, cancel, requeue: an operator or another program */
-    HF_BY_AUTHORITY, /* names itself, for externally owned rows */
+    HF_BY_AUTHORITY, /* names itself, for rows that no holder can end */
     HF_BY_SWEEP
 };
 

@@ -62,16 +62,25 @@ static const char *reason_of(const struct hf_change *change)
     return first_of(change->reason, change->error_class, hf_status_word(change->status));
 }
 
-/* An authority has no token by which its repeat is known: it says the same of a row that has
- * ended so. */
+/* What the row keeps of the authority that ended it. NULL: no memory. */
+static const char *completed_as(const struct hf_draft *draft)
+{
+    return hf_arena_join(draft->arena, "complete ", draft->change->authority);
+}
+
+/* An authority has no token by which its repeat is known: the same authority says the same of a
+ * row that it ended. */
 static int completed_before(struct hf_draft *draft, bool *ret_before)
 {
     const struct hf_change *change = draft->change;
     const struct hf_row *old = draft->old;
     const char *text = NULL;
+    const char *as = completed_as(draft);
+    if (!as)
+        return hf_fail_plain(draft->err, HF_ENOMEM);
     int rc = old->status == change->status ? result_text(draft, &text) : 0;
     *ret_before = rc == 0 && old->status == change->status &&
-                  hf_same(old->w.result, text) &&
+                  hf_same(old->settled_verb, as) && hf_same(old->w.result, text) &&
                   hf_same(old->w.error_class, change->error_class) &&
                   hf_same(old->w.status_reason, reason_of(change));
     return rc;
@@ -91,6 +100,12 @@ static int close_row(struct hf_draft *draft, const char *verb)
     row->w.error_class = change->error_class;
     row->w.status_reason = reason_of(change);
     row->message = change->reason;
+    if (!change->token) {
+        row->settled_token = NULL;
+        row->settled_verb = completed_as(draft);
+        if (!row->settled_verb)
+            return hf_fail_plain(draft->err, HF_ENOMEM);
+    }
 
     struct hf_note note = result_of(change);
     note.authority = change->authority;
@@ -109,16 +124,18 @@ int hf_draft_close_out(struct hf_draft *draft)
     if (!change->token && !change->authority)
         return hf_fail(draft->err, HF_EINVAL, "token",
                        "a close-out needs the holder's token, or an authority");
-    if (!change->token && old->disposition != HF_DISPOSITION_EXTERNALLY_OWNED)
-        return hf_draft_refuse(draft, change->status, "an authority",
-                               "only an externally_owned row takes an authority");
     bool before = false;
     int rc = change->token ? 0 : completed_before(draft, &before);
     if (rc || before)
         return rc ? rc : hf_draft_repeat(draft);
+    bool external = old->disposition == HF_DISPOSITION_EXTERNALLY_OWNED;
+    if (!change->token && !external && !hf_row_waits_for_rule(old))
+        return hf_draft_refuse(draft, change->status, "an authority",
+                               "only a row that is externally_owned, or that waits for "
+                               "what its close rule asks, takes an authority");
     if (!hf_edge_legal(old->status, change->status, verb))
         return hf_draft_refuse(draft, change->status, verb, NULL);
-    rc = check_rule(draft, change->token ? old->w.owner : change->authority);
+    rc = check_rule(draft, external ? change->authority : old->w.owner);
     return rc ? rc : close_row(draft, verb);
 }
 

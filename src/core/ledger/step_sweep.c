@@ -240,7 +240,7 @@ static int sweep_waiting(struct hf_draft *draft, const char *proof)
     const struct hf_row *old = draft->old;
     bool external = old->disposition == HF_DISPOSITION_EXTERNALLY_OWNED;
     bool bound = hf_row_bound(old);
-    if (bound && proof)
+    if (bound && proof && !hf_row_waits_for_rule(old))
         return abandon(draft, "sweep", proof);
     if ((bound || external) && old->w.abandon_request)
         return abandon(draft, "reconcile", NULL);

@@ -189,6 +189,21 @@ int hf_wait_outcome(struct hf_arena *arena, enum hf_wait_kind kind,
     return *ret_outcome ? 0 : hf_fail_plain(err, HF_ENOMEM);
 }
 
+int hf_wait_cancelled(struct hf_arena *arena, const char *reason,
+                      const char **ret_outcome, struct hf_err *err)
+{
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, arena->alloc, 2 * (size_t)HF_MAX_PAYLOAD_BYTES);
+    hf_json_begin(&json, &text);
+    hf_json_object(&json);
+    hf_json_put_str(&json, "kind", hf_wait_state_word(HF_WAIT_IS_CANCELLED));
+    hf_json_opt_str(&json, "reason", reason);
+    hf_json_end(&json);
+    *ret_outcome = hf_buf_keep(&text, arena);
+    return *ret_outcome ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
 static int check_schema(const struct hf_alloc *alloc, const struct json_t *edits,
                         const struct json_t *value, struct hf_err *err)
 {

@@ -61,6 +61,9 @@ struct hf_wait_opening hf_wait_open(const struct hf_wait_spec *wait, hf_ms now,
 HF_MUST_USE int hf_wait_outcome(struct hf_arena *arena, enum hf_wait_kind kind,
                                 const struct hf_wait_resolve *answer,
                                 const char **ret_outcome, struct hf_err *err);
+/* The outcome of a wait that is revoked; `reason` may be NULL. HF_ENOMEM. */
+HF_MUST_USE int hf_wait_cancelled(struct hf_arena *arena, const char *reason,
+                                  const char **ret_outcome, struct hf_err *err);
 /* May the arguments of the call that was asked about be replaced by these? HF_EINVAL naming
  * "value". `asked` may be NULL. */
 HF_MUST_USE int hf_wait_edits_check(const struct hf_alloc *alloc, const char *asked,

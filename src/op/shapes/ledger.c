@@ -320,6 +320,7 @@ static const struct hf_field occurrence_fields[] = {
     MS(hf_occurrence, created_at, "time at which it was emitted"),
     HF_FIELD(JSON, hf_occurrence, deliveries, false, "an array of subscription_key, "
                                                      "work_id and status"),
+    BOOL(hf_occurrence, deliveries_more, "only 100 of the deliveries are shown"),
 };
 const struct hf_shape hf_occurrence_shape = HF_SHAPE("occurrence", occurrence_fields);
 

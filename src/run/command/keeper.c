@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "run/command/capture.h"
+#include "store/api/work.h"
 
 #define PUNCH_EVERY ((int64_t)1 << 20) /* bytes between two calls to the file system */
 /* Chunks before the tail that stay for a while, for readers that saw a smaller file. */
@@ -420,6 +421,47 @@ static bool collect_stream(struct collected *all, const char *lock_path,
     return good;
 }
 
+static char *chunk_memory(const struct hf_alloc *alloc)
+{
+    return alloc->realloc(alloc->user, NULL,
+                          (size_t)HF_STREAM_COUNT * HF_CAPTURE_SLOTS * HF_OUTPUT_CHUNK);
+}
+
+static int show_stream(struct collected *all, const char *lock_path,
+                       enum hf_stream stream, struct hf_output *output)
+{
+    struct hf_output_view stored = hf_output_view(output, stream);
+    int64_t bytes = 0;
+    int rc = 0;
+    all->add.chunk_count = 0;
+    if (!collect_stream(all, lock_path, stream, &bytes) || bytes <= stored.bytes)
+        return 0;
+    hf_output_forget(output, stream, all->add.attempt);
+    for (size_t i = 0; rc == 0 && i < all->add.chunk_count; i++)
+        rc = hf_output_put(output, stream, all->add.attempt, all->chunks[i].chunk,
+                           all->chunks[i].data);
+    return rc;
+}
+
+int hf_keeper_show(const struct hf_alloc *alloc, const char *lock_path, int64_t attempt,
+                   struct hf_output *output)
+{
+    struct collected all = { .add = { .attempt = attempt } };
+    int64_t stored = hf_output_view(output, HF_STDOUT).attempt;
+    int rc = 0;
+    if (attempt < stored)
+        return 0;
+    all.memory = chunk_memory(alloc);
+    if (!all.memory)
+        return HF_ENOMEM;
+    for (int s = 0; s < HF_STREAM_COUNT && attempt > stored; s++)
+        hf_output_forget(output, (enum hf_stream)s, attempt);
+    for (int s = 0; rc == 0 && s < HF_STREAM_COUNT; s++)
+        rc = show_stream(&all, lock_path, (enum hf_stream)s, output);
+    alloc->free(alloc->user, all.memory);
+    return rc;
+}
+
 int hf_keeper_collect(struct hf_store *store, const struct hf_caller *who,
                       const char *lock_path, const struct hf_lock_facts *facts,
                       int64_t bytes[HF_STREAM_COUNT], struct hf_err *err)
@@ -430,8 +472,7 @@ int hf_keeper_collect(struct hf_store *store, const struct hf_caller *who,
                                       .id = facts->work_id,
                                       .attempt = facts->attempt,
                                       .chunks = all.chunks } };
-    all.memory = alloc->realloc(
-        alloc->user, NULL, (size_t)HF_STREAM_COUNT * HF_CAPTURE_SLOTS * HF_OUTPUT_CHUNK);
+    all.memory = chunk_memory(alloc);
     if (!all.memory)
         return hf_fail_plain(err, HF_ENOMEM);
     bool whole = true;

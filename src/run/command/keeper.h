@@ -57,6 +57,11 @@ void hf_keeper_remove(const char *lock_path);
 /* Are there files of output that a dead runner left? */
 bool hf_keeper_left(const char *lock_path);
 
+/* Puts what the files hold now in the place of what `output` has of the same attempt or an earlier
+ * one, where they hold more. A file that changes too fast is left out; HF_ENOMEM. */
+HF_MUST_USE int hf_keeper_show(const struct hf_alloc *alloc, const char *lock_path,
+                               int64_t attempt, struct hf_output *output);
+
 /* Stores what the files hold now, except what was stored when the streams had `*bytes`
  * bytes each; then sets them. HF_ENOTFOUND where the unit has gone. */
 HF_MUST_USE int hf_keeper_collect(struct hf_store *store, const struct hf_caller *who,

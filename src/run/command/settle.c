@@ -138,7 +138,7 @@ static void close_done(struct hf_run *run, struct hf_change *change, struct word
 {
     struct hf_err why = { 0 };
     if (hf_run_evidence(run, &why)) {
-        fail_as(change, words, "evidence_missing", -1, why.message);
+        fail_as(change, words, HF_RUN_NO_EVIDENCE, -1, why.message);
         return;
     }
     close_as(change, HF_STATUS_DONE, NULL, "exit code 0");
@@ -184,7 +184,7 @@ static void ended(struct hf_run *run, struct hf_change *change, struct words *wo
     else if (how->exit_code)
         fail_as(change, words, "exit_", how->exit_code, "exit code ");
     else if (run->command->require_close_out)
-        fail_as(change, words, "close_out_missing", -1,
+        fail_as(change, words, HF_RUN_NOT_CLOSED, -1,
                 "the command ended without closing its unit out");
     else
         close_done(run, change, words);

@@ -11,6 +11,8 @@
 
 #define LOOK_MS 250 /* a bell may be lost */
 #define REST_MS 20  /* between looks where every commit rings */
+#define SWEEP_MS 1000
+#define SWEPT 64 /* rows, as a claim sweeps them */
 
 /* The row by its id; where there is none, why: it may be a process that was pruned. */
 static int look(struct hf_store *store, const struct hf_caller *who, const char *id,
@@ -54,11 +56,22 @@ static void wait_for_end(struct hf_store *store, uint32_t topic, uint32_t seen, 
         store->clock->wait_ms(store->clock->user, left);
 }
 
+/* The holder may be dead and no monitor may run: then only a sweep ends the unit. A caller that
+ * may not write, or that another one is ahead of, just waits. */
+static void sweep_some(struct hf_store *store, const struct hf_caller *who)
+{
+    struct hf_sweep_report report;
+    struct hf_err ignored;
+    int rc = hf_work_sweep(store, who, SWEPT, &report, &ignored);
+    (void)rc; /* the row is looked at all the same */
+}
+
 /* Looks, and waits for the bell of this unit's end, which was heard before the look. */
 static int await(struct hf_store *store, const struct hf_caller *who, const char *id,
                  hf_ms end, struct hf_answer **ret_answer, struct hf_err *err)
 {
     uint32_t topic = HF_TOPIC_ANY;
+    hf_ms sweep_at = 0;
     int rc = topic_of(store, who, id, &topic, err);
     if (rc)
         return rc;
@@ -80,6 +93,11 @@ static int await(struct hf_store *store, const struct hf_caller *who, const char
         hf_answer_free(answer);
         if (rc)
             return rc;
+        if (hf_store_mono(store) >= sweep_at) {
+            sweep_at = hf_store_mono(store) + SWEEP_MS;
+            sweep_some(store, who);
+            continue; /* it may have ended the unit */
+        }
         wait_for_end(store, topic, seen, left < LOOK_MS ? left : LOOK_MS);
     }
 }

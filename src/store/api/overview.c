@@ -3,8 +3,12 @@
  * store. */
 #include <holdfast/bounds.h>
 
+#include <string.h>
+
+#include "base/arena.h"
 #include "base/text.h"
 #include "store/api/call.h"
+#include "store/api/page.h"
 
 #define KEY_MAX ((size_t)HF_MAX_KEY_BYTES)
 #define PAGE 100
@@ -64,16 +68,43 @@ static int check_occurrences(const struct hf_overview_methods *watch,
     return rc ? rc : api_check_page(filter->limit, "occurrences", err);
 }
 
+/* The store's cursor as callers see it. */
+static int mark_next(const struct api_page *page, const struct hf_store *store,
+                     struct hf_occurrence_next *next)
+{
+    struct hf_arena arena;
+    hf_arena_init(&arena, store->alloc);
+    const char *marked = *next->cursor ? api_page_close(page, &arena, next->cursor) : "";
+    int rc = marked && strlen(marked) < sizeof(next->cursor) ? 0 : HF_ENOMEM;
+    if (rc == 0)
+        memcpy(next->cursor, marked, strlen(marked) + 1);
+    hf_arena_fini(&arena);
+    return rc;
+}
+
 int hf_occurrence_list(struct hf_store *store, const struct hf_caller *given,
                        const struct hf_occurrence_filter *wanted,
-                       hf_each_occurrence *each, void *user, struct hf_err *err)
+                       hf_each_occurrence *each, void *user,
+                       struct hf_occurrence_next *ret_next, struct hf_err *err)
 {
     struct hf_occurrence_filter filter = { .size = sizeof filter };
     struct api_call call = api_begin(given);
+    struct api_page page = { .what = "occurrences", .newest = true };
+    struct hf_occurrence_next next = { "" };
     const struct hf_overview_methods *watch = watch_of(&call, store);
     if (wanted)
         API_COPY(call, wanted, &filter);
     API_STEP(call, check_occurrences(watch, &filter, &call.why));
-    API_STEP(call, watch->occurrences(store, &call.who, &filter, each, user, &call.why));
+    if (call.rc == 0) {
+        api_page_text(&page, call.who.tenant);
+        api_page_text(&page, filter.source_type);
+        api_page_text(&page, filter.source_key);
+    }
+    API_STEP(call, api_page_open(&page, filter.after, &filter.after, &call.why));
+    API_STEP(call,
+             watch->occurrences(store, &call.who, &filter, each, user, &next, &call.why));
+    API_STEP(call, mark_next(&page, store, &next));
+    if (call.rc == 0)
+        *ret_next = next;
     return api_end(&call, err);
 }

@@ -419,6 +419,14 @@ void hf_output_free(struct hf_output *output)
     output->alloc->free(output->alloc->user, output);
 }
 
+void hf_output_forget(struct hf_output *output, enum hf_stream stream, int64_t attempt)
+{
+    output->attempt = attempt;
+    hf_buf_reset(&output->head[stream].bytes);
+    hf_buf_reset(&output->tail[stream].bytes);
+    output->tail[stream].at = 0;
+}
+
 int hf_output_put(struct hf_output *output, enum hf_stream stream, int64_t attempt,
                   int64_t chunk, struct hf_span data)
 {

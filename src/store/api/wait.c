@@ -141,11 +141,16 @@ int hf_wait_resolve(struct hf_store *store, const struct hf_caller *given,
 
 static int check_revoke(const struct hf_wait_revoke *request, struct hf_err *err)
 {
+    struct hf_wait_place place;
     if (!request->session_id == !request->wait_id ||
         (request->wait_id && request->turn_id))
         return hf_fail(
             err, HF_EINVAL, "wait_id",
             "a revocation names a wait, or a session, or a session and a turn");
+    if (hf_wait_id_read(request->wait_id, &place) && place.kind == HF_WAIT_TIMER)
+        return hf_fail(err, HF_EINVAL, "wait_id",
+                       "a timer is no question, and is not revoked: to end the pause, "
+                       "cancel the turn");
     int rc = hf_check_key_opt(request->session_id, KEY_MAX, "session_id", err);
     if (rc == 0)
         rc = hf_check_key_opt(request->turn_id, KEY_MAX, "turn_id", err);

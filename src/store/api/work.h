@@ -30,6 +30,9 @@ int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_claim *claim, struct hf_answer **ret_answer,
                        struct hf_err *err);
 
+/* What is kept of a stream is of this attempt, and empty: other chunks are put now. */
+void hf_output_forget(struct hf_output *output, enum hf_stream stream, int64_t attempt);
+
 /* The monotonic clock of the store. */
 hf_ms hf_store_mono(const struct hf_store *store);
 

@@ -409,7 +409,8 @@ static const struct {
     { "chains", check_chains },    { "processes", check_processes },
     { "limits", check_limits },    { "sessions", doctor_sessions },
     { "effects", doctor_effects }, { "waits", doctor_waits },
-    { "leases", check_counts },    { "server", doctor_postgres },
+    { "leases", check_counts },    { "guards", doctor_lite_guards },
+    { "server", doctor_postgres },
 };
 
 #define CHECKS (sizeof checks / sizeof checks[0])
@@ -465,6 +466,8 @@ int sql_check_quickly(struct hf_store *handle, hf_found *found, void *user,
     int rc = check_schema(&finder, err);
     if (rc == 0)
         rc = check_disk(&finder, err);
+    if (rc == 0)
+        rc = doctor_lite_guards(&finder, err);
     if (rc == 0)
         rc = doctor_postgres_quick(&finder, err);
     hf_buf_fini(&finder.detail);

@@ -26,6 +26,8 @@ HF_MUST_USE int doctor_ask(struct doctor_finder *finder, struct hf_ops *ops,
 
 /* store/doctor/pg.c: what only a server has; nothing on other engines. */
 HF_MUST_USE int doctor_postgres(struct doctor_finder *finder, struct hf_err *err);
+/* store/doctor/guards.c: what a file has in place of the server's guards; faults alone. */
+HF_MUST_USE int doctor_lite_guards(struct doctor_finder *finder, struct hf_err *err);
 /* store/doctor/sessions.c */
 HF_MUST_USE int doctor_sessions(struct doctor_finder *finder, struct hf_err *err);
 /* The server's checks that cost little: guards, feed, wake-ups. */

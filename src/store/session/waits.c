@@ -205,4 +205,5 @@ void session_waits_end(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_text(ops, who->actor_kind);
     hf_ops_text(ops, who->actor);
     hf_ops_text(ops, "end");
+    hf_ops_null(ops);
 }

@@ -279,16 +279,22 @@ static int revoke_one(struct hf_store *handle, const struct hf_caller *who,
                       struct hf_err *err)
 {
     struct closing c = { .store = sql_store_of(handle), .who = who };
+    struct hf_arena arena;
+    hf_arena_init(&arena, handle->alloc);
     c.what = (struct wait_closing){ .wait_id = request->wait_id,
-                                    .state = HF_WAIT_IS_CANCELLED,
-                                    .outcome = HF_WAIT_OUTCOME_CANCELLED };
-    int rc = close_wait(&c, answer, err);
+                                    .state = HF_WAIT_IS_CANCELLED };
+    int rc = hf_wait_cancelled(&arena, request->reason, &c.what.outcome, err);
+    if (rc == 0)
+        rc = close_wait(&c, answer, err);
     answer->revoked = rc == 0 && answer->accepted;
+    hf_arena_fini(&arena);
     return rc;
 }
 
+/* `closing` has the outcome and the name of this call. */
 static void add_turn(struct hf_ops *ops, const struct hf_caller *who,
-                     const char *session_id, const char *turn_id, const char *nonce)
+                     const char *session_id, const char *turn_id,
+                     const struct wait_closing *closing)
 {
     hf_ops_call(ops, HF_SQL_TURN_MAKE_READY, HF_ANY_COUNT);
     hf_ops_text(ops, session_id);
@@ -299,9 +305,10 @@ static void add_turn(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_call(ops, HF_SQL_WAITS_CLOSE_TURN, HF_ANY_COUNT);
     hf_ops_text(ops, session_id);
     hf_ops_text(ops, turn_id);
-    hf_ops_text(ops, HF_WAIT_OUTCOME_CANCELLED);
+    hf_ops_text(ops, closing->outcome);
     put_who(ops, who);
-    hf_ops_text(ops, nonce);
+    hf_ops_text(ops, closing->closed_by);
+    hf_ops_text(ops, hf_wait_kind_word(HF_WAIT_TIMER));
     hf_ops_call(ops, HF_SQL_INPUTS_RESUME_TURN, HF_ANY_COUNT);
     hf_ops_text(ops, session_id);
     hf_ops_text(ops, turn_id);
@@ -317,10 +324,13 @@ static int revoke_turn(struct hf_store *handle, const struct hf_caller *who,
 {
     struct session_facts facts;
     char nonce[HF_NONCE_TEXT];
+    struct wait_closing closing = { .closed_by = nonce };
     struct hf_ops look, ops;
     hf_ops_init(&look, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     int rc = hf_nonce(handle->random, nonce, err);
+    if (rc == 0)
+        rc = hf_wait_cancelled(&ops.arena, request->reason, &closing.outcome, err);
     if (rc == 0)
         rc = session_facts_read(&look, request->session_id, request->turn_id, &facts,
                                 err);
@@ -332,7 +342,7 @@ static int revoke_turn(struct hf_store *handle, const struct hf_caller *who,
     bool some = rc == 0 && turn_id && !(request->turn_id && facts.finished_at);
     size_t counted = 0;
     if (some) {
-        add_turn(&ops, who, request->session_id, turn_id, nonce);
+        add_turn(&ops, who, request->session_id, turn_id, &closing);
         counted = hf_ops_call(&ops, HF_SQL_TURN_CLOSED_NOW, HF_ANY_COUNT);
         hf_ops_text(&ops, request->session_id);
         hf_ops_text(&ops, turn_id);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/json_get.h"
 #include "base/text.h"
+#include "store/batch/place.h"
 #include "store/watch/watch.h"
 
 #define ROWS 1000
@@ -168,26 +169,25 @@ int sql_ages(struct hf_store *handle, const struct hf_caller *who,
 
 /* ---- occurrences ---------------------------------------------------------------------------- */
 
-/* "CREATED_AT ID" of the last one that was seen. */
-static int read_cursor(struct hf_arena *arena, const char *after, int64_t *ret_at,
-                       const char **ret_id, struct hf_err *err)
+struct shown_page {
+    hf_each_occurrence *each;
+    void *user;
+    struct hf_occurrence_next *next;
+};
+
+static int keep_place(void *unused, const struct hf_call *rows, size_t i,
+                      struct sql_place *ret_place)
 {
-    *ret_at = INT64_MAX;
-    *ret_id = "";
-    if (!after)
-        return 0;
-    size_t len = strcspn(after, " ");
-    char *at = hf_arena_copy(arena, after, len);
-    if (!at)
-        return hf_fail_plain(err, HF_ENOMEM);
-    *ret_id = after + len + (after[len] == ' ');
-    if (!**ret_id)
-        return hf_fail(err, HF_EINVAL, "after", "after is no cursor of this list");
-    return hf_parse_i64(at, 0, INT64_MAX, "after", ret_at, err);
+    (void)unused; /* rows are passed on after the page has ended */
+    *ret_place = (struct sql_place){
+        .at = hf_out_i64(rows, i, HF_COL_OCCURRENCE_LIST_CREATED_AT),
+        .names = { hf_out_text(rows, i, HF_COL_OCCURRENCE_LIST_OCCURRENCE_ID) }
+    };
+    return 0;
 }
 
-static int show_occurrence(struct hf_arena *arena, const struct hf_call *rows, size_t i,
-                           hf_each_occurrence *each, void *user)
+static void show_occurrence(const struct hf_call *rows, size_t i,
+                            hf_each_occurrence *each, void *user)
 {
     const struct hf_occurrence one = {
         .occurrence_id = hf_out_text(rows, i, HF_COL_OCCURRENCE_LIST_OCCURRENCE_ID),
@@ -198,40 +198,53 @@ static int show_occurrence(struct hf_arena *arena, const struct hf_call *rows, s
         .occurred_at = hf_out_i64(rows, i, HF_COL_OCCURRENCE_LIST_OCCURRED_AT),
         .created_at = hf_out_i64(rows, i, HF_COL_OCCURRENCE_LIST_CREATED_AT),
         .deliveries = hf_out_text(rows, i, HF_COL_OCCURRENCE_LIST_DELIVERIES),
+        .deliveries_more = hf_out_i64(rows, i, HF_COL_OCCURRENCE_LIST_DELIVERIES_MORE),
     };
-    struct hf_buf cursor;
-    hf_buf_init(&cursor, arena->alloc, 512);
-    hf_buf_i64(&cursor, one.created_at);
-    hf_buf_char(&cursor, ' ');
-    hf_buf_text(&cursor, one.occurrence_id);
-    int rc = hf_buf_state(&cursor);
-    if (rc == 0)
-        each(user, &one, hf_buf_str(&cursor));
-    hf_buf_fini(&cursor);
-    return rc;
+    each(user, &one);
+}
+
+/* Passes the rows of a page on; where it ended is written down. */
+static int show_page(struct hf_ops *ops, const struct sql_named_list *list,
+                     struct sql_range *range, size_t limit, struct shown_page *page)
+{
+    const struct hf_call *rows = hf_ops_result(ops, 0);
+    int rc = sql_range_show(rows, limit, keep_place, NULL, range);
+    for (size_t i = 0; rc == 0 && i < rows->out_count && i < limit; i++)
+        show_occurrence(rows, i, page->each, page->user);
+    const char *next = rc == 0 && range->more
+                           ? sql_place_cursor(&ops->arena, list, &range->last)
+                           : "";
+    if (rc || !next || strlen(next) >= sizeof(page->next->cursor))
+        return HF_ENOMEM;
+    memcpy(page->next->cursor, next, strlen(next) + 1);
+    return 0;
 }
 
 int sql_occurrences(struct hf_store *handle, const struct hf_caller *who,
                     const struct hf_occurrence_filter *filter, hf_each_occurrence *each,
-                    void *user, struct hf_err *err)
+                    void *user, struct hf_occurrence_next *ret_next, struct hf_err *err)
 {
     struct hf_ops ops;
-    int64_t at = 0;
-    const char *id = NULL;
+    struct sql_range range;
+    struct shown_page page = { .each = each, .user = user, .next = ret_next };
+    const struct sql_named_list list = { .window = HF_SQL_OCCURRENCE_WINDOW,
+                                         .names = 1,
+                                         .newest = true,
+                                         .tenant = "",
+                                         .cursor = filter->after };
     hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
-    int rc = read_cursor(&ops.arena, filter->after, &at, &id, err);
-    hf_ops_call(&ops, HF_SQL_OCCURRENCE_LIST, HF_ANY_COUNT);
-    hf_ops_text(&ops, tenant_of(who));
-    hf_ops_text(&ops, filter->source_type);
-    hf_ops_text(&ops, filter->source_key);
-    hf_ops_i64(&ops, at);
-    hf_ops_text(&ops, id);
-    hf_ops_i64(&ops, (int64_t)filter->limit);
-    if (rc == 0)
+    int rc = sql_range_read(ops.sql, &ops.arena, &list, &range, err);
+    if (rc == 0) {
+        hf_ops_call(&ops, HF_SQL_OCCURRENCE_LIST, HF_ANY_COUNT);
+        sql_range_names(&ops, &list, &range);
+        hf_ops_text(&ops, tenant_of(who));
+        hf_ops_text(&ops, filter->source_type);
+        hf_ops_text(&ops, filter->source_key);
+        sql_range_bounds(&ops, &list, &range, filter->limit);
         rc = hf_ops_read(&ops, err);
-    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
-        if (show_occurrence(&ops.arena, hf_ops_result(&ops, 0), i, each, user))
-            rc = hf_fail_plain(err, HF_ENOMEM);
+    }
+    if (rc == 0 && show_page(&ops, &list, &range, filter->limit, &page))
+        rc = hf_fail_plain(err, HF_ENOMEM);
     hf_ops_fini(&ops);
     return rc;
 }

@@ -35,7 +35,7 @@ int sql_ages(struct hf_store *handle, const struct hf_caller *who,
              struct hf_age_table *ret_ages, struct hf_err *err);
 int sql_occurrences(struct hf_store *handle, const struct hf_caller *who,
                     const struct hf_occurrence_filter *filter, hf_each_occurrence *each,
-                    void *user, struct hf_err *err);
+                    void *user, struct hf_occurrence_next *ret_next, struct hf_err *err);
 /* watch/ack.c */
 int sql_ack(struct hf_store *handle, const struct hf_caller *who,
             const struct hf_ack *ack, int64_t *ret_count, struct hf_err *err);

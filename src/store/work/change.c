@@ -297,6 +297,7 @@ static void cancel_waiting(struct hf_ops *ops, const struct change_slot *slot)
     hf_ops_text(ops, row->actor_kind);
     hf_ops_text(ops, row->actor);
     hf_ops_text(ops, "cancel");
+    hf_ops_null(ops);
     hf_ops_ring_queue(ops, "session", 64);
 }
 
