@@ -32,11 +32,36 @@ SELECT e.attempt, e.due_at, e.fence, e.effect_key, e.kind, e.recovery, e.status,
  WHERE s.session_id = $1 AND (e.status = 'started' OR e.due_at IS NOT NULL)
  ORDER BY e.effect_key
 
--- name: effects_drop
--- Those of a turn that begins anew.
--- in: $1 session_id
-DELETE FROM effect
+-- fragment: effect_number
+/*lite CAST(e.effect_key AS INTEGER)*//*pg split_part(e.effect_key, '/', 1)::bigint*/
+
+-- name: effects_leave
+-- Those that were under way when their turn was set aside, which begins anew.
+-- in: $1 session_id, $2 outcome
+UPDATE /*lite OR ROLLBACK*/ effect
+   SET status = CASE WHEN recovery = 'ask' OR recovery = 'probe' THEN 'unknown'
+                     ELSE 'failed' END,
+       outcome = $2, settled_at = hf_now()
  WHERE turn_key = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
+   AND status = 'started'
+
+-- What may have happened, and may do harm under another key.
+-- fragment: performed
+e.kind <> 'llm_call' AND e.recovery <> 'safe'
+
+-- name: effects_none_performed
+-- The turn of a released input continues, or there is nothing in its journal that would be repeated.
+-- in: $1 session_id, $2 work_id
+SELECT hf_expect(count(*), 0)
+  FROM session s JOIN work_spec u ON u.work_id = $2 JOIN effect e ON e.turn_key = u.seq
+ WHERE s.session_id = $1 AND s.turn_key IS DISTINCT FROM u.seq AND {performed}
+
+-- name: effect_performed
+-- in: $1 work_id    out: the first of them
+SELECT e.effect_key, e.recovery, e.status
+  FROM work_spec u JOIN effect e ON e.turn_key = u.seq
+ WHERE u.work_id = $1 AND {performed}
+ ORDER BY {effect_number}, e.effect_key LIMIT 1
 
 -- name: blob_get
 -- in: $1 hash
@@ -71,7 +96,8 @@ SELECT f.whose, f.effect_key, f.fault
                       OR {key_attempt} <> CAST(e.attempt AS text)
                     THEN 'its kind or its attempt is not that of its key'
                     WHEN e.fence > s.lease_fence THEN 'it was begun under a fence that no claim had'
-                    WHEN t.step = 0 THEN 'the turn has stored no step'
+                    WHEN t.step = 0 AND {effect_number} > t.effects_past
+                     THEN 'the turn has stored no step'
                     WHEN e.status = 'started' AND t.commit_hash IS NOT NULL
                     THEN 'it has no result, and its turn is committed'
                     WHEN e.status = 'started' AND e.kind = 'llm_call'

@@ -410,10 +410,8 @@ static void describe_held(struct maker *m, const struct hf_look_row *seen,
     fact_number(m, "failures", work->failures);
     fact_number(m, "attempts", work->attempt_count);
     fact_text(m, "error_class", work->error_class);
-    act_on(m, work->session_id ? "work.cancel" : "job.release", work);
-    input_text(m, "reason",
-               work->session_id ? "its session continues without it"
-                                : "its cause is removed");
+    act_on(m, "job.release", work);
+    input_text(m, "reason", "its cause is removed");
 }
 
 static void describe_ended(struct maker *m, const struct hf_look_row *seen,

@@ -841,6 +841,8 @@ static int check_back(const struct hf_session_back *back, struct hf_err *err)
     int rc = hf_session_id_check(back->session_id, err);
     if (rc == 0 && back->reason)
         rc = hf_check_text(back->reason, (size_t)HF_MAX_REASON_BYTES, "reason", err);
+    if (rc == 0 && back->active_ms < 0)
+        rc = hf_fail(err, HF_EINVAL, "active_ms", "active_ms must not be negative");
     return rc ? rc : api_check_time(back->delay_ms, "delay_ms", err);
 }
 
