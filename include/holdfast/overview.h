@@ -63,11 +63,11 @@ HF_API HF_MUST_USE int hf_holder_list(struct hf_store *store, const struct hf_ca
 
 struct hf_age_table {
     int64_t open[HF_STATUS_COUNT][HF_AGES]; /* by the age of the unit */
-    int64_t leases[HF_LEASE_PARTS];         /* of units that run */
+    int64_t leases[HF_LEASE_PARTS];         /* of units that run, and of open turns */
 };
 
-/* Open units by status and age, and leases by the rest of their term. HF_EINVAL, and the
- * errors of a store. */
+/* Open units by status and age, and leases by the rest of their term. The units of an open turn
+ * run on one lease, that of their session. HF_EINVAL, and the errors of a store. */
 HF_API HF_MUST_USE int hf_work_ages(struct hf_store *store, const struct hf_caller *who,
                                     struct hf_age_table *ret_ages, struct hf_err *err);
 
