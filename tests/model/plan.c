@@ -14,6 +14,7 @@ static const char *const incarnations[] = { "boot-1", "boot-1", "boot-2" };
 static const char *const classes[] = { "rate_limit", "validation", "gremlins",
                                        "transient_network" };
 static const char *const refs[] = { "ref-1", "ref-2", "ref-3" };
+static const char *const parents[] = { "parent-1", "parent-2" };
 static const char *const retries[] = {
     NULL,
     NULL,
@@ -115,6 +116,7 @@ static void draw_new(struct pair *pair, struct dice *dice, struct hf_work_spec *
     new->disposition = PICK(dice, dispositions);
     if (one_in(dice, 8))
         new->ref = PICK(dice, refs);
+    new->parent_work_id = one_in(dice, 8) ? PICK(dice, parents) : NULL;
     new->payload = one_in(dice, 3) ? "{\"n\": 1}" : NULL;
     new->priority = one_in(dice, 2) ? -1 : (int)roll(dice, 10);
     draw_limits(dice, new);
@@ -731,20 +733,35 @@ static void draw_list(struct dice *dice, struct hf_filter *filter)
     filter->before = one_in(dice, 12) ? 1800000000000 + 2 * PICK(dice, spans) : 0;
 }
 
+/* A word that units are made with, or the id of a unit, which has made others if its wait went on
+ * for too long. */
+static const char *draw_parent(struct pair *pair, struct dice *dice,
+                               struct hf_filter filters[SIDES])
+{
+    bool word = one_in(dice, 2);
+    const char *named = PICK(dice, parents);
+    const struct pair_unit *unit = some_unit(pair, dice);
+    for (int side = 0; side < SIDES; side++)
+        filters[side].parent_work_id = word ? named : unit->id[side];
+    return filters[MODEL].parent_work_id;
+}
+
 /* Up to three pages. */
 static void do_list(struct pair *pair, struct dice *dice)
 {
     struct hf_caller who = caller(dice);
     struct hf_filter filters[SIDES];
-    const char *finds[SIDES] = { NULL, NULL }, *find = NULL;
+    const char *finds[SIDES] = { NULL, NULL }, *find = NULL, *parent = NULL;
     bool more = true;
     draw_list(dice, &filters[MODEL]);
+    filters[OTHER] = filters[MODEL];
     if (one_in(dice, 3))
         find = draw_find(pair, dice, finds);
-    pair_say(pair, "list limit=%zu statuses=%zu silent=%d newest=%d find=%s",
+    if (one_in(dice, 6))
+        parent = draw_parent(pair, dice, filters);
+    pair_say(pair, "list limit=%zu statuses=%zu silent=%d newest=%d find=%s parent=%s",
              filters[MODEL].limit, filters[MODEL].status_count, filters[MODEL].silent,
-             filters[MODEL].newest, find ? find : "-");
-    filters[OTHER] = filters[MODEL];
+             filters[MODEL].newest, find ? find : "-", parent ? parent : "-");
     for (int page = 0; page < 3 && more && !pair->complaint[0]; page++) {
         int codes[SIDES];
         struct hf_answer *answers[SIDES];
