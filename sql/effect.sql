@@ -32,29 +32,109 @@ SELECT e.attempt, e.due_at, e.fence, e.effect_key, e.kind, e.recovery, e.status,
  WHERE s.session_id = $1 AND (e.status = 'started' OR e.due_at IS NOT NULL)
  ORDER BY e.effect_key
 
--- name: effects_drop
--- Those of a turn that begins anew.
--- in: $1 session_id
-DELETE FROM effect
+-- fragment: effect_number
+/*lite CAST(e.effect_key AS INTEGER)*//*pg split_part(e.effect_key, '/', 1)::bigint*/
+
+-- name: effects_leave
+-- Those that were under way when their turn was set aside, which begins anew.
+-- in: $1 session_id, $2 outcome
+UPDATE /*lite OR ROLLBACK*/ effect
+   SET status = CASE WHEN recovery = 'ask' OR recovery = 'probe' THEN 'unknown'
+                     ELSE 'failed' END,
+       outcome = $2, settled_at = hf_now()
  WHERE turn_key = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
+   AND status = 'started'
+
+-- What may have happened, and may do harm under another key.
+-- fragment: performed
+e.kind <> 'llm_call' AND e.recovery <> 'safe'
+
+-- name: effects_none_performed
+-- The turn of a released input continues, or there is nothing in its journal that would be repeated.
+-- in: $1 session_id, $2 work_id
+SELECT hf_expect(count(*), 0)
+  FROM session s JOIN work_spec u ON u.work_id = $2 JOIN effect e ON e.turn_key = u.seq
+ WHERE s.session_id = $1 AND s.turn_key IS DISTINCT FROM u.seq AND {performed}
+
+-- name: effect_performed
+-- in: $1 work_id    out: the first of them
+SELECT e.effect_key, e.recovery, e.status
+  FROM work_spec u JOIN effect e ON e.turn_key = u.seq
+ WHERE u.work_id = $1 AND {performed}
+ ORDER BY {effect_number}, e.effect_key LIMIT 1
 
 -- name: blob_get
 -- in: $1 hash
 SELECT b.bytes FROM blob b WHERE b.hash = $1
 
+-- Keys are N and N/CALL_ID/ATTEMPT. The text after N:
+-- fragment: key_tail
+ltrim(e.effect_key, '0123456789')
+
+-- fragment: key_malformed
+NOT (ltrim(substr(e.effect_key, 1, 1), '123456789') = '' AND e.effect_key <> ''
+     AND (ltrim(e.effect_key, '0123456789') = ''
+          OR (length(e.effect_key) - length(replace(e.effect_key, '/', '')) = 2
+              AND ltrim(e.effect_key, '0123456789') LIKE '/_%/%'
+              AND rtrim(e.effect_key, '0123456789') LIKE '%/'
+              AND rtrim(e.effect_key, '0123456789') <> e.effect_key)))
+
+-- fragment: key_attempt
+CASE WHEN ltrim(e.effect_key, '0123456789') = '' THEN '0'
+     ELSE substr(e.effect_key, length(rtrim(e.effect_key, '0123456789')) + 1) END
+
 -- name: doctor_effects
--- Entries that do not fit their turn.
+-- Entries that do not fit their turn, or whose columns do not fit each other.
 -- out: session and turn, effect_key, what is wrong
-SELECT coalesce(s.session_id || ', turn ' || t.turn_id, 'no session'), e.effect_key,
-       CASE WHEN t.turn_key IS NULL THEN 'there is no such turn'
-            WHEN e.fence > s.lease_fence THEN 'it was begun under a fence that no claim had'
-            WHEN t.step = 0 THEN 'the turn has stored no step'
-            ELSE 'it has no result, and its turn is committed' END
-  FROM effect e LEFT JOIN session_turn t ON t.turn_key = e.turn_key
-  LEFT JOIN session s ON s.session_key = t.session_key
- WHERE t.turn_key IS NULL OR e.fence > s.lease_fence OR t.step = 0
-    OR (t.commit_hash IS NOT NULL AND e.status = 'started')
- ORDER BY e.turn_key, e.effect_key LIMIT 100
+SELECT f.whose, f.effect_key, f.fault
+  FROM (SELECT coalesce(s.session_id || ', turn ' || t.turn_id, 'no session') AS whose,
+               e.turn_key, e.effect_key,
+               CASE WHEN t.turn_key IS NULL THEN 'there is no such turn'
+                    WHEN {key_malformed} THEN 'its key is malformed'
+                    WHEN (e.kind = 'llm_call' AND {key_tail} <> '')
+                      OR (e.kind = 'tool_call' AND {key_tail} = '')
+                      OR {key_attempt} <> CAST(e.attempt AS text)
+                    THEN 'its kind or its attempt is not that of its key'
+                    WHEN e.fence > s.lease_fence THEN 'it was begun under a fence that no claim had'
+                    WHEN t.step = 0 AND {effect_number} > t.effects_past
+                     THEN 'the turn has stored no step'
+                    WHEN e.status = 'started' AND t.commit_hash IS NOT NULL
+                    THEN 'it has no result, and its turn is committed'
+                    WHEN e.status = 'started' AND e.kind = 'llm_call'
+                     AND EXISTS (SELECT 1 FROM effect o
+                                  WHERE o.turn_key = e.turn_key AND o.kind = 'llm_call'
+                                    AND o.status = 'started' AND o.effect_key <> e.effect_key)
+                    THEN 'another model call of the turn has no result either' END AS fault
+          FROM effect e LEFT JOIN session_turn t ON t.turn_key = e.turn_key
+          LEFT JOIN session s ON s.session_key = t.session_key) f
+ WHERE f.fault IS NOT NULL
+ ORDER BY f.turn_key, f.effect_key LIMIT 100
+
+-- name: doctor_effect_counts
+-- Turns that have more or fewer entries than their steps have begun.
+-- out: session and turn, begun, stored
+SELECT f.whose, f.begun, f.stored
+  FROM (SELECT s.session_id || ', turn ' || t.turn_id AS whose, t.effect_count AS begun,
+               (SELECT count(*) FROM effect e WHERE e.turn_key = t.turn_key) AS stored, t.turn_key
+          FROM session_turn t JOIN session s ON s.session_key = t.session_key) f
+ WHERE f.begun <> f.stored
+ ORDER BY f.turn_key LIMIT 100
+
+-- name: doctor_saves
+-- The saves of open turns.
+-- in: $1 session_key of the last one    out: session_key, turn_key, step, session and turn, save
+SELECT s.session_key, t.turn_key, t.step, s.session_id || ', turn ' || t.turn_id, t.save
+  FROM session s JOIN session_turn t ON t.turn_key = s.turn_key
+ WHERE s.session_key > $1 AND t.save IS NOT NULL AND t.finished_at IS NULL
+ ORDER BY s.session_key LIMIT 20
+
+-- name: doctor_entries
+-- Those that belong to a save: none if the turn has stored another step since.
+-- in: $1 turn_key, $2 step    out: effect_key, kind, status
+SELECT e.effect_key, e.kind, e.status
+  FROM session_turn t JOIN effect e ON e.turn_key = t.turn_key
+ WHERE t.turn_key = $1 AND t.step = $2 AND t.finished_at IS NULL
+ ORDER BY e.effect_key
 
 -- fragment: entry_misfits
 NOT ((e.status = 'started' AND e.outcome IS NULL AND e.settled_at IS NULL)

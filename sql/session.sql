@@ -205,14 +205,15 @@ UPDATE /*lite OR ROLLBACK*/ session
 SELECT hf_expect(count(s.turn_key), 1) FROM session s WHERE s.session_id = $1
 
 -- name: session_drop_nodes
--- What a turn left that was held or cancelled.
+-- What a turn left that was held or cancelled. One that was held can only begin anew from here on.
 -- in: $1 session_id
 DELETE FROM node
  WHERE session_key = (SELECT s.session_key FROM session s WHERE s.session_id = $1)
    AND ordinal >= (SELECT s.record_count FROM session s WHERE s.session_id = $1)
 
 -- name: turn_begin
--- A turn whose input was held before begins anew, on the head as it is.
+-- A turn whose input was held before, and which cannot continue, begins anew on the head as it is. Its
+-- journal stays, and the numbers of its effects continue.
 -- in: $1 session_id
 INSERT /*lite OR ROLLBACK*/ INTO session_turn (turn_key, session_key, turn_id, base_revision,
                                                base_count, chain, started_at)
@@ -221,7 +222,23 @@ SELECT s.turn_key, s.session_key, u.work_id, s.head_revision, s.record_count, s.
 ON CONFLICT (turn_key) DO UPDATE
    SET base_revision = excluded.base_revision, base_count = excluded.base_count,
        chain = excluded.chain, started_at = excluded.started_at, step = 0, claimed_step = 0,
-       node_count = 0, transients = NULL, save = NULL, waits_revoked_at = NULL
+       node_count = 0, transients = NULL, save = NULL, waits_revoked_at = NULL,
+       effects_past = (SELECT coalesce(max({effect_number}), 0) FROM effect e
+                        WHERE e.turn_key = session_turn.turn_key)
+
+-- name: session_reopen
+-- A turn that was set aside when its input was held, and is whole: no other was begun since.
+-- in: $1 session_id, $2 work_id
+UPDATE /*lite OR ROLLBACK*/ session
+   SET turn_key = (SELECT u.seq FROM work_spec u WHERE u.work_id = $2), ready_at = hf_now()
+ WHERE session_id = $1 AND turn_key IS NULL AND claim_group IS NULL AND deleted_at IS NULL
+   AND EXISTS (SELECT 1 FROM work_spec u JOIN session_turn t ON t.turn_key = u.seq
+                WHERE u.work_id = $2 AND t.finished_at IS NULL
+                  AND t.base_revision = session.head_revision
+                  AND t.node_count = (SELECT count(*) FROM node n
+                                       WHERE n.session_key = session.session_key
+                                         AND n.ordinal >= session.record_count
+                                         AND n.turn_key = t.turn_key))
 
 -- name: turn_take_input
 -- in: $1 session_id
@@ -344,10 +361,10 @@ UPDATE /*lite OR ROLLBACK*/ session
 
 -- name: turn_open
 -- in: $1 session_id
--- out: turn_key, base_revision, base_count, step, node_count, started_at, turn_id, chain,
---      transients, save
-SELECT t.turn_key, t.base_revision, t.base_count, t.step, t.node_count, t.started_at, t.turn_id,
-       t.chain, t.transients, t.save
+-- out: turn_key, base_revision, base_count, step, node_count, effects_past, started_at, turn_id,
+--      chain, transients, save
+SELECT t.turn_key, t.base_revision, t.base_count, t.step, t.node_count, t.effects_past,
+       t.started_at, t.turn_id, t.chain, t.transients, t.save
   FROM session s JOIN session_turn t ON t.turn_key = s.turn_key WHERE s.session_id = $1
 
 -- fragment: input
@@ -410,13 +427,21 @@ AND finished_at IS NULL AND step = $3 AND node_count = $4 AND chain = $5
 
 -- name: turn_step
 -- in: $1 session_id, $2 turn_id, $3 step, $4 node_count and $5 chain before, $6 node_count and
---     $7 chain after, $8 more transients or null, $9 save, $10 active time since the last step
--- sets: text text bigint bigint bytea bigint bytea text bytea bigint
+--     $7 chain after, $8 more transients or null, $9 save, $10 active time since the last step,
+--     $11 effects that it begins
+-- sets: text text bigint bigint bytea bigint bytea text bytea bigint bigint
 UPDATE /*lite OR ROLLBACK*/ session_turn
    SET step = step + 1, node_count = $6, chain = $7, save = $9, active_ms = active_ms + $10,
+       effect_count = effect_count + $11,
        transients = CASE WHEN $8::text IS NULL THEN transients
                          ELSE coalesce(transients, '') || $8 END
  WHERE {turn_as_given}
+
+-- name: turn_active
+-- After session_fenced: the open turn's owner hands it back.
+-- in: $1 session_id, $2 active time since the last step
+UPDATE /*lite OR ROLLBACK*/ session_turn SET active_ms = active_ms + $2
+ WHERE turn_key = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
 
 -- The turn of each set, by the ids that it begins with.
 -- fragment: turn_of_args
@@ -569,11 +594,37 @@ SELECT n.ordinal, t.turn_id, n.chain, n.record
    AND (n.turn_key = t.turn_key OR n.ordinal = t.base_count - 1)
  ORDER BY n.ordinal
 
+-- What a model attempt of a turn has used: of a turn that is not committed, and of one that began
+-- anew what came before, since the rows of `usage` have what the commit knew.
+-- fragment: effect_spent
+SELECT 'model' AS source, CASE WHEN /*lite instr*//*pg strpos*/(e.envelope, '\u0000') > 0 THEN ''
+            ELSE coalesce(/*lite CAST(json_extract(e.envelope, '$.model') AS TEXT)*/
+                          /*pg e.envelope::json ->> 'model'*/, '') END AS model,
+       /*lite json_extract(e.usage, '$.input')*//*pg (e.usage::json ->> 'input')::bigint*/ AS input,
+       /*lite json_extract(e.usage, '$.output')*//*pg (e.usage::json ->> 'output')::bigint*/ AS output,
+       /*lite json_extract(e.usage, '$.cache_read')*/
+       /*pg (e.usage::json ->> 'cache_read')::bigint*/ AS cache_read,
+       /*lite json_extract(e.usage, '$.cache_write')*/
+       /*pg (e.usage::json ->> 'cache_write')::bigint*/ AS cache_write,
+       /*lite json_extract(e.usage, '$.reasoning')*/
+       /*pg (e.usage::json ->> 'reasoning')::bigint*/ AS reasoning
+  FROM session_turn t JOIN effect e ON e.turn_key = t.turn_key
+ WHERE (t.commit_hash IS NULL OR t.effects_past > 0) AND e.usage IS NOT NULL
+
+-- fragment: usage_sums
+u.source, u.model, sum(u.input)/*pg ::bigint*/ AS input, sum(u.output)/*pg ::bigint*/ AS output,
+       sum(u.cache_read)/*pg ::bigint*/ AS cache_read,
+       sum(u.cache_write)/*pg ::bigint*/ AS cache_write, sum(u.reasoning)/*pg ::bigint*/ AS reasoning
+
 -- name: turn_usage
 -- in: as turn_show    out: as session_usage
-SELECT u.source, u.model, u.input, u.output, u.cache_read, u.cache_write, u.reasoning
-  FROM session_turn t JOIN usage u ON u.session_key = t.session_key AND u.turn_key = t.turn_key
- WHERE t.turn_key = {turn_named} ORDER BY u.ordinal
+SELECT {usage_sums}
+  FROM (SELECT c.source, c.model, c.input, c.output, c.cache_read, c.cache_write, c.reasoning
+          FROM session_turn t JOIN usage c ON c.session_key = t.session_key AND c.turn_key = t.turn_key
+         WHERE t.turn_key = {turn_named}
+        UNION ALL {effect_spent} AND t.turn_key = {turn_named}
+           AND (t.commit_hash IS NULL OR {effect_number} <= t.effects_past)) AS u
+ GROUP BY u.source, u.model ORDER BY u.source, u.model
 
 -- name: turn_effects
 -- In the order of their numbers, then of their calls.
@@ -583,7 +634,7 @@ SELECT u.source, u.model, u.input, u.output, u.cache_read, u.cache_write, u.reas
 SELECT e.started_at, e.settled_at, e.attempt, e.due_at, e.fence, e.taken_over, e.effect_key, e.kind,
        e.recovery, e.status, e.envelope, e.outcome, e.usage
   FROM effect e WHERE e.turn_key = {turn_named}
- ORDER BY /*lite CAST(e.effect_key AS INTEGER)*//*pg split_part(e.effect_key, '/', 1)::bigint*/,
+ ORDER BY {effect_number},
           e.started_at, e.effect_key
 
 -- name: session_next
@@ -598,12 +649,14 @@ SELECT (SELECT min(s.ready_at) FROM session s
 
 -- name: session_usage
 -- in: $1 session_id    out: source, model, sums
-SELECT u.source, u.model, sum(u.input)/*pg ::bigint*/ AS input,
-       sum(u.output)/*pg ::bigint*/ AS output, sum(u.cache_read)/*pg ::bigint*/ AS cache_read,
-       sum(u.cache_write)/*pg ::bigint*/ AS cache_write,
-       sum(u.reasoning)/*pg ::bigint*/ AS reasoning
-  FROM session s JOIN usage u ON u.session_key = s.session_key
- WHERE s.session_id = $1 GROUP BY u.source, u.model ORDER BY u.source, u.model
+SELECT {usage_sums}
+  FROM (SELECT c.source, c.model, c.input, c.output, c.cache_read, c.cache_write, c.reasoning
+          FROM session s JOIN usage c ON c.session_key = s.session_key
+         WHERE s.session_id = $1
+        UNION ALL {effect_spent}
+           AND t.session_key = (SELECT s.session_key FROM session s WHERE s.session_id = $1)
+           AND (t.commit_hash IS NULL OR {effect_number} <= t.effects_past)) AS u
+ GROUP BY u.source, u.model ORDER BY u.source, u.model
 
 -- name: doctor_sessions
 -- out: session_id, what is wrong with its rows
@@ -645,6 +698,10 @@ UNION ALL
 SELECT s.session_id, 'record ' || n.ordinal || ' is past its head, and not of its open turn'
   FROM session s JOIN node n ON n.session_key = s.session_key AND n.ordinal >= s.record_count
  WHERE n.turn_key IS DISTINCT FROM s.turn_key
+   AND NOT (s.turn_key IS NULL -- it may be of one that was set aside
+            AND EXISTS (SELECT 1 FROM session_turn t
+                         WHERE t.turn_key = n.turn_key AND t.session_key = s.session_key
+                           AND t.finished_at IS NULL))
 UNION ALL
 SELECT s.session_id, 'the receipt of its turn ' || t.turn_id || ' is not that of its records'
   FROM session s JOIN session_turn t ON t.session_key = s.session_key

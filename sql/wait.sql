@@ -403,6 +403,14 @@ SELECT {wait} FROM {wait_from}
 DELETE FROM wait
  WHERE turn_key = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
 
+-- name: waits_reopen
+-- Those that closed when the turn was set aside: it continues, and asks again.
+-- in: $1 session_id, $2 work_id
+DELETE FROM wait
+ WHERE turn_key = (SELECT u.seq FROM session s JOIN work_spec u ON u.seq = s.turn_key
+                    WHERE s.session_id = $1 AND u.work_id = $2)
+   AND state = 'cancelled' AND closed_by = 'end'
+
 -- Sweeping.
 
 -- name: waits_to_sweep

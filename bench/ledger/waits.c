@@ -10,7 +10,7 @@
 #include "sessions.h"
 
 #define SAVE_BYTES 1024
-#define WAIT_NAME "1" /* of the only wait of each turn */
+#define WAIT_NAME "1/c/1" /* of the only wait of each turn */
 
 /* Puts a turn away until it is approved. */
 static int put_away(struct bench_crew *crew, const char *id,
@@ -22,6 +22,7 @@ static int put_away(struct bench_crew *crew, const char *id,
     struct hf_effect_entry begun = { .key = WAIT_NAME,
                                      .kind = "tool_call",
                                      .recovery = HF_RECOVERY_KEYED,
+                                     .attempt = 1,
                                      .envelope = { envelope, sizeof envelope - 1 } };
     struct hf_wait_spec wait = {
         .size = sizeof wait,

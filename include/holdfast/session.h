@@ -118,6 +118,7 @@ struct hf_session_turn {
     int64_t base_revision; /* the head's when it began */
     int64_t step;          /* steps stored so far */
     int64_t node_count;    /* provisional nodes that steps have stored */
+    int64_t effects_past;  /* of one that began anew: its last effect before; 0: none */
     uint8_t chain[32];     /* over the history and those nodes */
     struct hf_span save;   /* as the last step left it; len 0: none */
     hf_ms started_at;
@@ -137,7 +138,8 @@ struct hf_session_turn {
     size_t wait_count;
 };
 
-/* Tokens of one source and model, over all committed turns. */
+/* Tokens of one source and model: what commits have reported, and what the model's attempts have
+ * used in turns that are not committed, or that began anew. */
 struct hf_session_usage {
     const char *source;
     const char *model;
@@ -258,8 +260,9 @@ struct hf_session_claim {
  * the same nonce returns the session that it took, as long as it has the lease and the turn.
  *
  * Each claim after a death without a new step counts a crash. At `poison_crashes` within the
- * window (holdfast bounds) the input gets the gate `held`, and the session continues with the
- * next one.
+ * window (holdfast bounds) the input gets the gate `held`, its turn is set aside with all that its
+ * steps have stored, and the session continues with the next one. HF_VERB_RELEASE says what becomes
+ * of the turn (holdfast/work.h): it continues, if no other was begun since, or begins anew.
  *
  * With `records` the answer also has what hf_session_load shows, except the usage: a page of the
  * history, the open turn's own records and its entries. `loaded` false: they could not be shown,
@@ -381,7 +384,8 @@ struct hf_session_step {
     const struct hf_record *records; /* new since then; transient ones are stored apart */
     size_t record_count;
     struct hf_span save;                 /* hf_turn_save's bytes */
-    const struct hf_effect_entry *begun; /* intents; the fence is the token's */
+    const struct hf_effect_entry *begun; /* intents; the fence is the token's.
+                                            Kind and attempt are those of the key */
     size_t begun_count;
     const struct hf_effect_settled
         *settled; /* outcomes of effects that were begun before */
@@ -515,6 +519,7 @@ struct hf_session_back {
     const char *token;
     const char *reason; /* NULL: none */
     hf_ms delay_ms;     /* the turn continues this much later; 0: at once */
+    hf_ms active_ms;    /* the owner's time since the last step, or since its claim */
 };
 
 /* Hand a session back with its open turn as the last step left it: the inputs are queued again

@@ -129,7 +129,8 @@ HF_API bool hf_record_is_step(const struct hf_record *record);
 
 /* One turn to begin. Inputs are new records, not in the base; they are copied, and come
  * with a PROGRESS before the first model call or with DONE. Causes are shown to the model
- * and kept as messages of role event. run_offset is the iteration to count from.
+ * and kept as messages of role event. run_offset is the iteration to count from, and
+ * effects_past the effect: the first one has the number after it.
  *   given       JSON object of values that cells can read by name and not change; names
  *               are words
  *   given_refs  JSON object of references, by name: the cell that first reads such a name
@@ -148,6 +149,7 @@ struct hf_turn_start {
     uint64_t run_offset;
     struct hf_span given;
     struct hf_span given_refs;
+    uint64_t effects_past;
 };
 
 /* HF_EINVAL with the field at fault, HF_ETOOBIG, HF_ENOMEM. */

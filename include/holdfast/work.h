@@ -271,7 +271,7 @@ enum hf_verb {
     HF_VERB_ABANDON, /* id token                      a started owner_bound row's drain */
     HF_VERB_RESCHEDULE, /* id [timeout_ms] [reason]   due this much later, 0: now; for
                            rows that wait for their time or their retry                   */
-    HF_VERB_RELEASE, /* id reason                  what is held for an operator         */
+    HF_VERB_RELEASE, /* id reason [anew]           what is held for an operator         */
     HF_VERB_COUNT
 };
 
@@ -306,6 +306,10 @@ struct hf_change {
     const char *nonce;
     int pid;
     hf_ms ttl_ms;
+    /* Of a release of a session's input. If its turn cannot continue, it may begin anew even if it
+     * has called a tool that is not safe. Without it such a release is HF_ETRANSITION, field
+     * "anew". */
+    bool anew;
 };
 
 /* Apply n changes in one transaction, in order. Item i answers change i. A batch may mix

@@ -262,7 +262,7 @@ test_case(wait_a_repeated_answer_leaves_the_next_wait_of_its_turn_alone)
     SAME("{\"kind\":\"approve\"}", wait_of(id)->outcome);
 }
 
-test_case(wait_of_a_held_turn_says_how_it_ended_until_the_turn_begins_anew)
+test_case(wait_of_a_held_turn_says_how_it_ended_until_the_turn_goes_on)
 {
     kit_session(t, "s");
     send("s", NULL, "go");
@@ -300,7 +300,8 @@ test_case(wait_of_a_held_turn_says_how_it_ended_until_the_turn_begins_anew)
          change(.verb = HF_VERB_RELEASE, .id = talk.turn_id, .reason = "mended")->code);
     struct talk again = open_any();
     SAME(talk.turn_id, again.turn_id);
-    EQ(0, again.answer->turn->wait_count); /* what it asks now is another question */
+    EQ(1, again.answer->turn
+              ->wait_count); /* the answer is known; the other is asked again */
     resolve_by(.wait_id = b, .word = HF_ANSWER_APPROVE, .value = "{\"n\":1}");
     CODE(HF_EINVAL, t->code); /* it has not asked yet */
     put_away(&again, asks);

@@ -549,8 +549,7 @@
     X(wait_puts_a_turn_away_and_its_answer_makes_it_ready, HF_CONFORM_WAITS)             \
     X(wait_the_first_answer_counts_and_later_ones_are_told_of_it, HF_CONFORM_WAITS)      \
     X(wait_a_repeated_answer_leaves_the_next_wait_of_its_turn_alone, HF_CONFORM_WAITS)   \
-    X(wait_of_a_held_turn_says_how_it_ended_until_the_turn_begins_anew,                  \
-      HF_CONFORM_WAITS)                                                                  \
+    X(wait_of_a_held_turn_says_how_it_ended_until_the_turn_goes_on, HF_CONFORM_WAITS)    \
     X(wait_an_early_answer_is_kept, HF_CONFORM_WAITS)                                    \
     X(wait_an_early_answer_by_an_actor_that_may_not_answer_does_not_count,               \
       HF_CONFORM_WAITS)                                                                  \
@@ -624,7 +623,14 @@
     X(d39_a_lost_or_lapsed_lease_settles_nothing, HF_CONFORM_SESSIONS)                   \
     X(d39_a_renewed_lease_keeps_a_long_effect, HF_CONFORM_SESSIONS)                      \
     X(d39_an_effect_is_of_its_turn_alone, HF_CONFORM_SESSIONS)                           \
-    X(d39_a_held_turn_that_begins_anew_has_an_empty_journal, HF_CONFORM_SESSIONS)        \
+    X(d39_a_released_turn_goes_on_with_its_journal_if_its_session_did_not,               \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(d39_a_turn_that_is_set_aside_is_no_damage, HF_CONFORM_SESSIONS)                    \
+    X(d39_a_released_turn_repeats_no_effect_that_asks_unless_the_operator_says_so,       \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(d39_a_released_turn_begins_anew_where_repetitions_do_no_harm, HF_CONFORM_SESSIONS) \
+    X(d39_what_a_turn_used_is_counted_once_whether_or_not_it_is_committed,               \
+      HF_CONFORM_SESSIONS)                                                               \
     X(d39_bad_effects_are_refused_by_field_and_write_nothing, HF_CONFORM_SESSIONS)       \
     X(d39_blobs_of_a_step_are_stored_once_and_read_by_their_hash, HF_CONFORM_SESSIONS)   \
     X(d39_unknown_effects_are_listed_until_the_session_goes_on, HF_CONFORM_SESSIONS)     \

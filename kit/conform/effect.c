@@ -16,10 +16,11 @@ static struct talk begun(struct hf_conform *t, const char *session_id)
 
 static struct hf_effect_entry intent(const char *key, enum hf_recovery recovery)
 {
+    bool call = strchr(key, '/') != NULL;
     return (struct hf_effect_entry){ .key = key,
-                                     .kind = "tool_call",
+                                     .kind = call ? "tool_call" : "llm_call",
                                      .recovery = recovery,
-                                     .attempt = 1,
+                                     .attempt = call ? 1 : 0,
                                      .envelope = SPAN("{\"kind\":\"tool_call\"}") };
 }
 
@@ -172,25 +173,170 @@ test_case(d39_an_effect_is_of_its_turn_alone)
     CODE(0, begin_effect(AT(t), &next, "1"));
 }
 
-test_case(d39_a_held_turn_that_begins_anew_has_an_empty_journal)
+/* Claims without a step until the input is held. The session continues with its other inputs. */
+static void hold_input(struct hf_conform *t, struct talk *talk)
+{
+    const char *id = talk->turn_id;
+    for (int64_t i = 0; i < HF_MAX_POISON_CRASHES;
+         i++) { /* the step forgives the first */
+        advance(SEC(30));
+        *talk = open_any();
+        SAME(id, talk->turn_id);
+    }
+    advance(SEC(30));
+    *talk = open_any();
+    SAME("held", row(id)->gate);
+}
+
+static int free_input(struct hf_conform *t, const char *id, bool anew)
+{
+    return change(.verb = HF_VERB_RELEASE, .id = id, .reason = "mended", .anew = anew)
+        ->code;
+}
+
+test_case(d39_a_released_turn_goes_on_with_its_journal_if_its_session_did_not)
 {
     struct talk talk = begun(t, "s");
-    CODE(0, begin_effect(AT(t), &talk, "1"));
     const char *id = talk.turn_id;
-    for (int64_t i = 0; i <= HF_MAX_POISON_CRASHES;
-         i++) { /* the step forgives the first */
-        SAME(id, talk.turn_id);
-        advance(SEC(30));
-        talk = open_any();
-    }
+    struct hf_effect_entry pay = intent("2/pay/1", HF_RECOVERY_ASK);
+    CODE(0, step_with(&talk, record("thought")));
+    CODE(0, begin_effect(AT(t), &talk, "1"));
+    CODE(0, store_effect(AT(t), &talk, &pay, NULL));
+    CODE(0, settle_effect(AT(t), &talk, "2/pay/1", HF_ENTRY_DONE));
+    hold_input(AT(t), &talk);
     EQ(0, talk.answer->session_count);
+    EQ(0, head("s")->ready_at);
+    CODE(0, free_input(AT(t), id, false));
+    SAME("lane", row(id)->gate);
+    SAME(id, head("s")->turn_id);
+    send("s", NULL, "later");
+    talk = open_any();
+    SAME(id, talk.turn_id);
+    EQ(4, talk.step);
+    EQ(1, talk.node_count);
+    EQ(0, talk.answer->turn->effects_past);
+    EQ(1, open_count(t)); /* as it was: one is done, one is under way */
+    EQ(1, load(.session_id = "s")->turn->stored_count);
+    CODE(HF_EEFFECT, store_effect(AT(t), &talk, &pay, NULL));
+    CODE(0, settle_effect(AT(t), &talk, "1", HF_ENTRY_DONE));
+    CODE(0, finish(&talk, "answer"));
+    EQ(2, head("s")->record_count);
+}
+
+test_case(d39_a_turn_that_is_set_aside_is_no_damage)
+{
+    struct talk talk = begun(t, "s");
+    CODE(0, step_with(&talk, record("thought")));
+    CODE(0, begin_effect(AT(t), &talk, "1"));
+    hold_input(AT(t), &talk);
+    EQ(0, load(.session_id = "s")->node_count);
+} /* the store is checked after each case */
+
+test_case(d39_a_released_turn_repeats_no_effect_that_asks_unless_the_operator_says_so)
+{
+    struct talk talk = begun(t, "s");
+    const char *id = talk.turn_id, *next = send_id("s", "next");
+    struct hf_effect_entry pay = intent("2/pay/1", HF_RECOVERY_ASK);
+    CODE(0, step_with(&talk, record("thought")));
+    CODE(0, begin_effect(AT(t), &talk, "1"));
+    CODE(0, store_effect(AT(t), &talk, &pay, NULL));
+    hold_input(AT(t), &talk);
+    SAME(next, talk.turn_id); /* the session continues */
+    CODE(HF_ETRANSITION, free_input(AT(t), id, false));
+    CODE(0, step_with(&talk, record("of the next")));
+    CODE(0, finish(&talk, "answer"));
+    CODE(HF_ETRANSITION, free_input(AT(t), id, false));
     SAME("held", row(id)->gate);
-    CODE(0, change(.verb = HF_VERB_RELEASE, .id = id, .reason = "mended")->code);
+    EQ(0, count_events(id, "released"));
+    CODE(0, free_input(AT(t), id, true));
+    EQ(1, count_events(id, "released"));
     talk = open_any();
     SAME(id, talk.turn_id);
     EQ(0, talk.step);
+    EQ(0, talk.node_count);
+    EQ(1, talk.answer->turn->base_revision);
+    EQ(2, talk.answer->turn->effects_past); /* the next effect is number 3 */
     EQ(0, open_count(t));
-    CODE(0, begin_effect(AT(t), &talk, "1"));
+    CODE(HF_EEFFECT, begin_effect(AT(t), &talk, "1")); /* the journal is kept */
+    CODE(HF_EEFFECT, store_effect(AT(t), &talk, &pay, NULL));
+    EQ(0, unknown(NULL, 10)->effect_count); /* a later turn has begun */
+    CODE(0, begin_effect(AT(t), &talk, "3"));
+    CODE(0, settle_effect(AT(t), &talk, "3", HF_ENTRY_DONE));
+    CODE(0, finish(&talk, "at last"));
+    IS("done", id);
+}
+
+test_case(d39_a_released_turn_begins_anew_where_repetitions_do_no_harm)
+{
+    struct talk talk = begun(t, "s");
+    const char *id = talk.turn_id;
+    struct hf_effect_entry model = intent("1", HF_RECOVERY_KEYED);
+    struct hf_effect_entry add = intent("2/add/1", HF_RECOVERY_SAFE);
+    model.kind = "llm_call";
+    CODE(0, store_effect(AT(t), &talk, &model, NULL));
+    CODE(0, store_effect(AT(t), &talk, &add, NULL));
+    CODE(0, settle_effect(AT(t), &talk, "2/add/1", HF_ENTRY_DONE));
+    send("s", NULL, "next");
+    hold_input(AT(t), &talk);
+    CODE(0, finish(&talk, "answer"));
+    CODE(0, free_input(AT(t), id, false));
+    talk = open_any();
+    SAME(id, talk.turn_id);
+    EQ(0, talk.step);
+    EQ(2, talk.answer->turn->effects_past);
+}
+
+static int64_t input_tokens(struct hf_conform *t)
+{
+    const struct hf_session_answer *loaded = load(.session_id = "s");
+    return loaded->usage_count == 1 ? loaded->usage[0].usage.input
+                                    : -(int64_t)loaded->usage_count;
+}
+
+/* A model call that used 10 tokens. */
+static void buy(struct hf_conform *t, struct talk *talk, const char *key)
+{
+    const struct hf_usage usage = { .input = 10, .output = 5 };
+    struct hf_effect_entry model = intent(key, HF_RECOVERY_KEYED);
+    struct hf_effect_settled settled = outcome(key, HF_ENTRY_DONE);
+    model.kind = "llm_call";
+    model.envelope = SPAN("{\"kind\":\"llm_call\",\"model\":\"m1\"}");
+    settled.usage = &usage;
+    CODE(0, store_effect(AT(t), talk, &model, NULL));
+    CODE(0, store_effect(AT(t), talk, NULL, &settled));
+}
+
+test_case(d39_what_a_turn_used_is_counted_once_whether_or_not_it_is_committed)
+{
+    struct talk talk = begun(t, "s");
+    const char *id = talk.turn_id;
+    struct hf_session_spent spent = { "model", "m1", { .input = 10, .output = 5 } };
+    buy(AT(t), &talk, "1");
+    EQ(10, input_tokens(AT(t)));
+    SAME("m1", load(.session_id = "s")->usage[0].model);
+    send("s", NULL, "next");
+    hold_input(AT(t), &talk);
+    EQ(10, input_tokens(AT(t))); /* of the turn that was set aside */
+    buy(AT(t), &talk, "1");
+    EQ(20, input_tokens(AT(t)));
+    struct hf_session_commit commit = kit_commit_of(&talk);
+    commit.spent = &spent;
+    commit.spent_count = 1;
+    commit.release = true;
+    CODE(0, kit_commit(AT(t), commit, NULL));
+    EQ(20, input_tokens(AT(t)));
+    CODE(0, free_input(AT(t), id, false));
+    talk = open_any();
+    SAME(id, talk.turn_id);
+    EQ(20, input_tokens(AT(t)));
+    buy(AT(t), &talk, "2");
+    commit = kit_commit_of(&talk);
+    commit.spent = &spent;
+    commit.spent_count = 1;
+    CODE(0, kit_commit(AT(t), commit, NULL));
+    EQ(30,
+       input_tokens(AT(t))); /* the call before it began anew, and that of the commit */
+    EQ(15, load(.session_id = "s")->usage[0].usage.output);
 }
 
 test_case(d39_bad_effects_are_refused_by_field_and_write_nothing)
@@ -204,6 +350,12 @@ test_case(d39_bad_effects_are_refused_by_field_and_write_nothing)
     TRUE(contains(t->err.message, "must declare its class"));
     entry = intent("1", HF_RECOVERY_SAFE);
     entry.kind = NULL;
+    CODE(HF_EINVAL, store_effect(AT(t), &talk, &entry, NULL));
+    entry = intent("1/c/1", HF_RECOVERY_SAFE);
+    entry.attempt = 2; /* not that of its key */
+    CODE(HF_EINVAL, store_effect(AT(t), &talk, &entry, NULL));
+    entry = intent("1/c/1", HF_RECOVERY_SAFE);
+    entry.kind = "llm_call"; /* which is no part of an effect */
     CODE(HF_EINVAL, store_effect(AT(t), &talk, &entry, NULL));
     entry = intent("1", HF_RECOVERY_SAFE);
     entry.envelope = SPAN("{");

@@ -321,7 +321,9 @@ CREATE TABLE session_turn (
     step          INTEGER NOT NULL DEFAULT 0,
     claimed_step  INTEGER NOT NULL DEFAULT 0,
     node_count    INTEGER NOT NULL DEFAULT 0,
+    effect_count  INTEGER NOT NULL DEFAULT 0, -- entries that its steps have begun
     active_ms     INTEGER NOT NULL DEFAULT 0,
+    effects_past  INTEGER NOT NULL DEFAULT 0, -- the last effect before the turn began anew
     started_at    INTEGER NOT NULL,
     finished_at   INTEGER,
     waits_revoked_at INTEGER, -- no wait of this turn can be answered since then

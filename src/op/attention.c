@@ -218,6 +218,8 @@ static void say_limit(struct saying *s)
 static void say_effect(struct saying *s)
 {
     const char *scope = word(s->item, "scope"), *owner = word(s->item, "owner");
+    const char *tool = word(s->item, "tool"), *arguments = word(s->item, "arguments");
+    const char *reason = word(s->item, "reason");
     say(s, word(s->item, "key"));
     say(s, " of ");
     say(s, *scope ? scope : "session");
@@ -228,7 +230,18 @@ static void say_effect(struct saying *s)
     say(s, " ago");
     say(s, *owner ? " by " : "");
     say(s, owner);
-    say(s, ": did it happen?");
+    say(s, ": ");
+    if (*tool) {
+        say(s, tool);
+        say(s, *arguments ? " " : "");
+        say_short(s, arguments);
+        say(s, "; ");
+    }
+    if (*reason) {
+        say_short(s, reason);
+        say(s, "; ");
+    }
+    say(s, "did it happen?");
 }
 
 static void say_store(struct saying *s)

@@ -73,8 +73,11 @@ const struct op op_job_rows[] = {
       .run = op_run_change },
     { "job.release", "release a held job, so that it can run again",
       "A job that lost its worker five times in a row within an hour is held, because "
-      "it may be the cause of the crashes.",
-      hf_job_reason_inputs, NULL, VERB(RELEASE), release_examples, UNIT, OPERATOR,
+      "it may be the cause of the crashes. So is an input of a session: its turn "
+      "continues from its last step if the session has begun no other turn since, and begins "
+      "anew otherwise. --anew permits this even if the turn has called a tool that is "
+      "not safe to call again.",
+      hf_job_release_inputs, NULL, VERB(RELEASE), release_examples, UNIT, OPERATOR,
       .route = "POST /v1/jobs/{work_id}/release", .did = "released",
       .run = op_run_change },
     { .name = NULL },

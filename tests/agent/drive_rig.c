@@ -425,6 +425,7 @@ bool drig_act(struct drig *rig)
     case HF_DRIVE_TIMER: say(rig, "timer +%d\n", (int)(action->due_ms - rig->now)); break;
     case HF_DRIVE_EMIT: break;
     case HF_DRIVE_BACK:
+        rig->active_ms += action->active_ms;
         say(rig, "back +%d%s%s\n", (int)action->delay_ms, action->code ? " " : "",
             action->code ? hf_err_wire(action->code) : "");
         break;
@@ -624,6 +625,7 @@ int drig_try_claim(struct drig *rig, struct hf_err *err)
                                   .base = &base,
                                   .step = rig->step,
                                   .node_count = rig->node_count,
+                                  .effects_past = rig->effects_past,
                                   .save = { rig->save, rig->save_len },
                                   .inputs = &input,
                                   .input_count = 1,

@@ -60,6 +60,7 @@ struct drig {
     uint8_t chain[32];
     int64_t step;
     int64_t node_count;
+    int64_t effects_past;
     char save[65536];
     size_t save_len;
     struct drig_entry entries[DRIG_MAX];

@@ -29,6 +29,7 @@ static struct world {
     struct mortal_plan death;
     atomic_int performed[CALLS];
     atomic_int asked[4]; /* model calls by iteration */
+    atomic_int lethal;   /* the iteration whose model call kills its worker; 0: none */
     char transcript[32768];
     int64_t transactions;
 } * world;
@@ -91,6 +92,8 @@ static enum hf_probe was_performed(void *user, struct hf_invocation *call)
 static void on_model(uint64_t iteration)
 {
     atomic_fetch_add(&world->asked[iteration % 4], 1);
+    if (iteration > 0 && iteration == (uint64_t)atomic_load(&world->lethal))
+        mortal_die();
 }
 
 /* Before the next claim: the worker holds at most one turn. */
@@ -194,6 +197,54 @@ static void finish(const char *session)
     assert_int_equal(wait_for(pid), 0);
 }
 
+/* A process that continues with the turn, and dies in its last model call. */
+static void die_in_last_call(const char *session, bool first)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        world->death = (struct mortal_plan){ .reads_too = true };
+        struct hf_store *store = open_store();
+        if (first)
+            actor_send(store, session, "hi");
+        work(store, turn_script);
+        _exit(3); /* it should have died */
+    }
+    int status = wait_for(pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* An operator finds that the input is held, and releases it. */
+static void release_input(const char *session)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        const char *agents[] = { "a" };
+        struct hf_session_answer *found = NULL;
+        struct hf_answer *done = NULL;
+        struct hf_session_claim claim = { .size = sizeof(claim),
+                                          .agents = agents,
+                                          .agent_count = 1 };
+        struct hf_change change = { .size = sizeof(change),
+                                    .verb = HF_VERB_RELEASE,
+                                    .reason = "mended" };
+        world->death = (struct mortal_plan){ .reads_too = true };
+        struct hf_store *store = open_store();
+        int rc = hf_session_claim(store, NULL, &claim, &found, NULL);
+        bool none = rc == 0 && found->session_count == 0;
+        hf_session_answer_free(found);
+        if (!none || hf_session_inputs(store, session, NULL, 0, &found, NULL))
+            _exit(2);
+        change.id = found->inputs[0].work_id;
+        bool held = found->inputs[0].gate && strcmp(found->inputs[0].gate, "held") == 0;
+        rc = hf_work_change(store, NULL, &change, 1, HF_ALL_OR_NONE, &done, NULL);
+        hf_answer_free(done);
+        hf_session_answer_free(found);
+        hf_store_close(store);
+        _exit(held && rc == 0 ? 0 : 2);
+    }
+    assert_int_equal(wait_for(pid), 0);
+}
+
 static const char *fresh_session(void)
 {
     static char name[16];
@@ -254,6 +305,38 @@ static void die_everywhere(enum mortal_side side)
     /* The answers of the batch share a step, or take one each. */
     assert_true(deaths + 1 >= calls);
     assert_true(calls >= (side == MORTAL_MIDDLE ? 8 : 9));
+}
+
+/* The first death is forgiven, since a step was stored; `poison_crashes` more hold the input. */
+static void hold_and_release(void)
+{
+    const char *session = fresh_session();
+    atomic_store(&world->lethal, 2);
+    for (int i = 0; i <= HF_MAX_POISON_CRASHES; i++)
+        die_in_last_call(session, i == 0);
+    atomic_store(&world->lethal, 0);
+    release_input(session);
+    finish(session);
+    assert_non_null(strstr(world->transcript, "done"));
+    for (int i = 0; i < CALLS; i++)
+        assert_int_equal(world->performed[i], 1);
+    assert_int_equal(world->asked[0], 1);
+    assert_int_equal(world->asked[1], 1);
+    assert_int_equal(world->asked[2], HF_MAX_POISON_CRASHES + 2);
+}
+
+static void a_released_turn_performs_no_recorded_effect_again_on_a_file(void **state)
+{
+    (void)state;
+    on_postgres = false;
+    hold_and_release();
+}
+
+static void a_released_turn_performs_no_recorded_effect_again_on_postgres(void **state)
+{
+    (void)state;
+    on_postgres = true;
+    hold_and_release();
 }
 
 static void a_turn_takes_few_transactions_on_a_file(void **state)
@@ -321,6 +404,8 @@ int main(void)
         cmocka_unit_test(a_turn_takes_few_transactions_on_postgres),
         cmocka_unit_test(a_process_may_die_around_every_call_on_a_file),
         cmocka_unit_test(a_process_may_die_around_every_call_on_postgres),
+        cmocka_unit_test(a_released_turn_performs_no_recorded_effect_again_on_a_file),
+        cmocka_unit_test(a_released_turn_performs_no_recorded_effect_again_on_postgres),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -228,6 +228,20 @@ static void a_lost_model_call_is_made_again_under_its_key(void **state)
         rig->entries[0].taken_over); /* a second generation may have been bought */
 }
 
+/* What came before is in the journal: a service that knew its keys meets others. */
+static void a_turn_that_begins_anew_has_other_keys(void **state)
+{
+    (void)state;
+    rig->effects_past = 7;
+    drig_claim(rig);
+    drig_expect(rig, "store 0 records 1 begin 8\nmodel 8\n");
+    drig_ask(rig, 8, "put", "{}", NULL);
+    drig_expect(rig, "store 1 records 1 settle 8:done begin 9/put/1\ntool 9/put/1 {}\n");
+    drig_kill(rig);
+    drig_claim(rig);
+    drig_expect(rig, "tool 9/put/1 {}\n");
+}
+
 static void each_class_is_taken_over_as_declared(void **state)
 {
     (void)state;
@@ -467,8 +481,10 @@ static void a_drive_that_gives_up_hands_back_with_the_effect_open(void **state)
     (void)state;
     drig_claim(rig);
     drig_expect(rig, "store 0 records 1 begin 1\nmodel 1\n");
+    rig->now += 2100;
     drig_event(rig, HF_DRIVEN_GIVE_UP, 0);
     drig_expect(rig, "stop model 1\nback +0\nend\n");
+    assert_int_equal(rig->active_ms, 2100); /* no step has reported it */
     drig_claim(rig);
     drig_expect(rig, "model 1\n");
 }
@@ -528,6 +544,23 @@ static void cancelled_tools_say_what_is_known_of_them(void **state)
     drig_cut_tool(rig, "pay", false);
     drig_expect(rig, "store 4 records 1 settle 2/pay/1:unknown\n"
                      "commit cancelled records 0\nend\n");
+}
+
+/* The calls of the batch are in the history: one failed once, one was never begun. */
+static void a_cancelled_retry_does_not_say_that_the_call_was_not_started(void **state)
+{
+    (void)state;
+    ask_for_two("add", "put");
+    drig_fail_tool(rig, "add", HF_RETRY_SAFE);
+    drig_expect(rig, "store 2 settle 2/add/1:failed\ntimer +1000\n");
+    drig_cancel(rig, HF_STATUS_NONE);
+    drig_expect(rig, "stop tool 2/put/1\nstore 3\n");
+    drig_cut_tool(rig, "put", false);
+    drig_expect(rig, "store 4 records 1 settle 2/put/1:failed\n"
+                     "commit cancelled records 0\nend\n");
+    const char *told = rig->records[rig->record_count - 1];
+    assert_non_null(strstr(told, "the call failed, and the turn was cancelled before"));
+    assert_null(strstr(told, "not started"));
 }
 
 static void a_call_that_is_deferred_after_a_cancel_is_unknown(void **state)
@@ -751,6 +784,7 @@ int main(void)
         CASE(a_timeout_of_an_ask_or_probe_tool_is_not_known),
         CASE(a_failed_model_call_sleeps_until_its_due_time),
         CASE(a_lost_model_call_is_made_again_under_its_key),
+        CASE(a_turn_that_begins_anew_has_other_keys),
         CASE(each_class_is_taken_over_as_declared),
         CASE(a_probe_decides_whether_a_call_runs_again),
         CASE(a_retry_that_waits_survives_its_worker),
@@ -769,6 +803,7 @@ int main(void)
         CASE(a_cancelled_model_call_is_stopped_and_recorded),
         CASE(a_cancel_settles_the_model_call_of_a_lost_worker),
         CASE(cancelled_tools_say_what_is_known_of_them),
+        CASE(a_cancelled_retry_does_not_say_that_the_call_was_not_started),
         CASE(a_call_that_is_deferred_after_a_cancel_is_unknown),
         CASE(what_is_begun_while_a_step_is_stored_waits_for_the_next),
         CASE(a_retry_that_has_no_room_asks_for_no_timer),

@@ -45,6 +45,15 @@ echo 1
 """
 
 
+# It does not end, nor does the process that it starts.
+LINGERING_TOOL = """#!/bin/sh
+cat > /dev/null
+sh -c 'exec sleep 60' &
+echo $$ $! > first
+wait
+"""
+
+
 def pg(verb, folder):
     return subprocess.run([PG, verb, folder], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
 
@@ -166,6 +175,29 @@ class Agents(Case):
         self.assertEqual(len(set(self.lines("begun"))), 3)
         self.ok("doctor")
 
+    def test_a_worker_that_lost_its_lease_ends_its_tool_when_it_wakes(self):
+        self.file("add.sh", LINGERING_TOOL)
+        with open(self.path("h.toml"), encoding="utf-8") as f:
+            config = f.read()
+        self.file("h.toml", config.replace('recovery = "keyed"', 'recovery = "ask"'))
+        lease = ("--agent", "adder", "--ttl", "1s")
+        first = self.worker(*lease)
+        self.ok("session", "create", "s", "--agent", "adder")
+        self.ok("session", "send", "s", "add them")
+        first.heard("tool_started")
+        self.until(lambda: os.path.exists(self.path("first")) and len(self.lines("first")) == 2)
+        pids = list(map(int, self.lines("first")))
+        first.stop()
+        self.worker(*lease).heard("asked")  # it has the session, and begins no call of this class again
+        self.assertEqual([alive(pid) for pid in pids], [True, True])
+        before = self.stored()
+        first.go_on()
+        first.heard("lost")
+        self.until(lambda: not any(map(alive, pids)))
+        first.process.send_signal(signal.SIGTERM)
+        self.assertEqual(first.process.wait(timeout=60), 0)
+        self.assertEqual(self.stored(), before)
+
     def test_a_worker_killed_in_a_model_call_loses_nothing(self):
         first = self.worker("--agent", "hanger")
         sender = self.send("s", "hanger")
@@ -261,6 +293,31 @@ class AgentsOnPostgres(Agents):
         joint = "&" if "?" in self.url else "?"
         self.env["HOLDFAST_DB"] = f"{self.url}{joint}schema=s{self.schemas}"
 
+    def test_a_turn_whose_server_was_away_is_finished_and_nothing_is_made_up(self):
+        self.file("add.sh", SLOW_TOOL)
+        os.mkfifo(self.path("go"))
+        worker = self.worker("--agent", "adder")
+        self.ok("session", "create", "s", "--agent", "adder")
+        self.ok("session", "send", "s", "add them")
+        worker.heard("tool_started")
+        self.until(lambda: os.path.exists(self.path("first")) and self.lines("first"))
+        pg("crash", self.place)
+        with open(self.path("go"), "w", encoding="utf-8") as go:
+            go.write("on\n")  # the tool ends, and its outcome cannot be stored
+        self.until(lambda: os.path.exists(self.path("ended")) and self.lines("ended"))
+        self.assertEqual(len(self.server.requests()), 1)
+        pg("start", self.place)
+        worker.heard("turn_ended")
+        effects = [(e["kind"], e["status"], e["taken_over"])
+                   for e in self.ok("session", "effects", "s")["items"]]
+        self.assertEqual(effects, 3 * [("llm_call", "done", False), ("tool_call", "done", False)] +
+                         [("llm_call", "done", False)])
+        self.assertEqual(len(self.lines("begun")), 3)
+        self.assertEqual(len(set(self.lines("begun"))), 3)
+        self.assertEqual(len(self.server.requests()), 4)
+        self.assertEqual([i["status"] for i in self.ok("session", "inputs", "s")["items"]], ["done"])
+        self.ok("doctor")
+
     def sql(self, query):
         env = {**os.environ, "PGOPTIONS": f"-c search_path=s{self.schemas}"}
         out = subprocess.run(["psql", self.url, "-AtF", "\x1f", "-c", query], check=True, text=True, env=env,
@@ -291,6 +348,24 @@ class WhatIsRefused(Case):
         gone = self.cli("worker", "--config", "own.toml", "--agent", "x", code=3)
         self.assertIn("[agent.x]: prompt_file", gone.err)
         self.assertIn("gone.md", self.cli("config", "check", "--config", "own.toml").out)
+
+    def test_keywords_that_no_check_looks_at_are_named_by_each(self):
+        self.cli("config", "init", "--config", "h.toml", "--base-url", "http://127.0.0.1:9/v1")
+        with open(self.path("h.toml"), "a", encoding="utf-8") as f:
+            f.write("[tool.pay]\ncommand = [\"true\"]\ndescription = \"Pays.\"\nrecovery = \"ask\"\n"
+                    "schema = '{\"properties\":{\"iban\":{\"pattern\":\"^DE\"}}}'\n"
+                    '[agent.payer]\nmodel = "main"\ntools = ["pay"]\n')
+        notice = "pay: #/iban/pattern is a keyword that is not checked"
+        self.assertIn("notice: " + notice, self.cli("config", "check", "--config", "h.toml").out)
+        self.assertEqual(self.ok("config", "check", "--config", "h.toml")["notices"], [notice])
+        worker = Worker(self, "--config", "h.toml", "--agent", "payer")
+        self.assertEqual(worker.heard("notice")["message"], notice)
+        with subprocess.Popen([HOLDFAST, "chat", "--config", "h.toml", "--agent", "payer"], env=self.env, text=True,
+                              cwd=self.folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as chat:
+            chat.stdin.write("pay\n")
+            chat.stdin.close()
+            self.assertIn(f"holdfast: {notice}\n", iter(chat.stderr.readline, ""))
+            chat.kill()
 
     def test_a_wait_that_ends_early_leaves_the_message(self):
         self.ok("session", "create", "s", "--agent", "no-worker-serves-it")

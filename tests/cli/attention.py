@@ -424,9 +424,14 @@ class Attention(Case):
         [item] = self.look()
         self.assertEqual((item["what"], item["subject"], item["kind"], item["severity"]),
                          ("unknown_effect", "effect", "tool_call", "now"))
-        self.assertRegex(item["detail"], r"^\S+ of session s1, begun ")
-        self.assertEqual(item["command"], "holdfast session log s1")
-        self.assertIn("use pay", self.paste(item))
+        reason = "an earlier worker started the call; whether it happened is not known"
+        self.assertRegex(item["facts"].pop("key"), r"^2/\w+/1$")
+        self.assertEqual(item["facts"], {"session_id": "s1", "recovery": "ask", "reason": reason,
+                                         "tool": "pay", "arguments": {}})
+        self.assertRegex(item["detail"], r"^\S+ of session s1, begun \S+ ago: pay {}; " + reason +
+                         r"; did it happen\?$")
+        self.assertEqual(item["command"], f"holdfast session turn s1 {item['id']}")
+        self.assertRegex(self.paste(item), r"pay .*unknown")
         self.ok("session", "send", "s1", "hello")
         worker.heard("turn_ended")
         self.assertEqual(self.kinds(), [])

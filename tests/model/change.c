@@ -371,8 +371,11 @@ static int do_reschedule(struct m_call *call, struct m_row *row,
 
 static int do_release(struct m_call *call, struct m_row *row, const struct hf_change *c)
 {
-    if (!m_same(row->w.gate, "held"))
-        return no(call, HF_ETRANSITION);
+    int rc = m_same(row->w.gate, "held") ? 0 : HF_ETRANSITION;
+    if (rc == 0 && row->w.session_id)
+        rc = m_session_reopen(call, row, c->anew);
+    if (rc)
+        return no(call, rc);
     due_again(call, row, call->now);
     row->crashes = 0;
     row->crashed_at = 0;

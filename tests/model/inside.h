@@ -89,6 +89,8 @@ struct m_effect {
     struct hf_effect_entry entry;
     hf_ms started_at;
     hf_ms settled_at;
+    bool spent; /* it has a usage */
+    struct hf_usage usage;
 };
 
 struct m_turn {
@@ -98,7 +100,8 @@ struct m_turn {
     int64_t base_revision;
     int64_t step;
     int64_t claimed_step; /* the step at the last claim */
-    int64_t node_count;   /* of `stored`, those that are not transient */
+    int64_t node_count;   /* nodes of its steps, which other turns drop from `stored` */
+    int64_t effects_past; /* the last effect before it began anew */
     uint8_t chain[32];
     M_LIST(struct m_node) stored;
     M_LIST(struct m_effect) effects;
@@ -448,6 +451,9 @@ void m_session_make_ready(struct m_call *call, const char *session_id,
                           const char *cancel);
 /* The first input that can begin a turn, or NULL. */
 struct m_input *m_session_pending(struct model_disk *disk, const struct m_session *s);
+/* The turn of a held input that is released: it is open again if it is whole. HF_ETRANSITION if it
+ * would perform effects again, and the release does not say `anew`. */
+int m_session_reopen(struct m_call *call, const struct m_row *row, bool anew);
 /* The input of the open turn is queued again. */
 void m_input_back(struct m_call *call, struct m_row *row, const char *gate,
                   struct m_say_event say);
@@ -495,8 +501,10 @@ void m_waits_open(struct m_call *call, struct m_turn *turn,
 bool m_put_away(struct m_call *call, struct m_session *s, const struct m_turn *turn,
                 const struct hf_session_step *step);
 /* Open waits of a turn become cancelled; how many. */
-int64_t m_waits_end(struct m_call *call, const char *turn_id);
+int64_t m_waits_end(struct m_call *call, const char *turn_id, const char *closed_by);
 void m_waits_drop(struct model_disk *disk, const char *turn_id);
+/* Those that closed when the turn was set aside. */
+void m_waits_reopen(struct model_disk *disk, const char *turn_id);
 /* Those of finished turns that were closed before this time. */
 void m_waits_prune(struct model_disk *disk, hf_ms before);
 /* The effects of a process that is pruned. */
@@ -518,6 +526,12 @@ int m_effects_check(const struct m_call *call, const struct m_turn *turn,
                     const struct hf_session_step *step);
 void m_effects_store(struct m_call *call, struct m_turn *turn,
                      const struct hf_session_step *step, int64_t fence);
+/* Those that are under way when their turn begins anew. Returns the number of the last effect. */
+int64_t m_effects_leave(struct m_call *call, struct m_turn *turn);
+/* The member "model" of what was asked for; "": none. */
+const char *m_effect_model(struct m_call *call, const struct m_effect *effect);
+/* There is one that may do harm if it happens again under another key. */
+bool m_effects_performed(const struct m_turn *turn);
 void m_effects_show(struct hf_session_answer *answer, const struct m_turn *turn,
                     struct hf_session_turn *out);
 bool m_blob_there(const struct model_disk *disk, const uint8_t hash[32]);

@@ -365,7 +365,10 @@ static bool draw_verb(struct dice *dice, struct hf_change *c)
     case HF_VERB_RESCHEDULE:
         c->timeout_ms = one_in(dice, 2) ? PICK(dice, spans) : 0;
         return false;
-    case HF_VERB_RELEASE: c->reason = "mended"; return false;
+    case HF_VERB_RELEASE:
+        c->reason = "mended";
+        c->anew = one_in(dice, 3);
+        return false;
     case HF_VERB_NONE:
     case HF_VERB_COUNT: break;
     }

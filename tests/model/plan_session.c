@@ -142,6 +142,7 @@ static void compare_turn(struct pair *pair, const struct hf_session_turn *a,
     same_number(pair, "turn, base_revision", a->base_revision, b->base_revision);
     same_number(pair, "turn, step", a->step, b->step);
     same_number(pair, "turn, node_count", a->node_count, b->node_count);
+    same_number(pair, "turn, effects_past", a->effects_past, b->effects_past);
     same_number(pair, "turn, started_at", a->started_at, b->started_at);
     same_chain(pair, "turn", a->chain, b->chain);
     same_text(pair, "turn, save", a->save.at, b->save.at);
@@ -405,14 +406,15 @@ static void draw_effects(struct pair *pair, const struct pair_talk *talk,
 {
     static const char *const keys[] = { "1", "2/a/1", "2/b/1", "2/b/2" };
     static const enum hf_entry_status ends[] = { HF_ENTRY_DONE, HF_ENTRY_FAILED,
-                                                 HF_ENTRY_UNKNOWN };
+                                                 HF_ENTRY_UNKNOWN, HF_ENTRY_UNKNOWN };
     static const char envelope[] = "{\"kind\":\"tool_call\"}", outcome[] = "{\"n\":1}";
     memset(e, 0, sizeof(*e));
     e->begun = (struct hf_effect_entry){ .key = PICK(dice, keys),
-                                         .kind = "tool_call",
                                          .recovery = HF_RECOVERY_ASK,
-                                         .attempt = 1,
                                          .envelope = { envelope, sizeof(envelope) - 1 } };
+    size_t len = strlen(e->begun.key);
+    e->begun.kind = len > 1 ? "tool_call" : "llm_call";
+    e->begun.attempt = len > 1 ? e->begun.key[len - 1] - '0' : 0;
     e->settled = (struct hf_effect_settled){ .key = PICK(dice, keys),
                                              .status = PICK(dice, ends),
                                              .outcome = { outcome,
@@ -421,6 +423,9 @@ static void draw_effects(struct pair *pair, const struct pair_talk *talk,
         e->settled.key = talk->begun;
     if (e->settled.status == HF_ENTRY_FAILED && one_in(dice, 2))
         e->settled.due_at = pair->wall + 1000;
+    static const struct hf_usage spent = { .input = 7, .output = 3 };
+    if (one_in(dice, 2))
+        e->settled.usage = &spent;
     e->begun_count = one_in(dice, 2);
     e->settled_count = one_in(dice, 3);
 }

@@ -40,6 +40,47 @@ static void start(struct m_call *call, struct m_row *row, const struct m_session
         row->w.first_started_at = call->now;
 }
 
+/* No other turn keeps nodes behind the head when one begins. */
+static void drop_nodes(struct model_disk *disk, const char *session_id)
+{
+    for (size_t i = 0; i < disk->turns.count; i++) {
+        struct m_turn *turn = &disk->turns.at[i];
+        size_t kept = 0;
+        if (!m_same(turn->session_id, session_id))
+            continue;
+        for (size_t k = 0; k < turn->stored.count; k++)
+            if (turn->stored.at[k].transient)
+                turn->stored.at[kept++] = turn->stored.at[k];
+        turn->stored.count = kept;
+    }
+}
+
+static bool is_whole(const struct m_session *s, const struct m_turn *turn)
+{
+    int64_t nodes = 0;
+    for (size_t i = 0; i < turn->stored.count; i++)
+        nodes += !turn->stored.at[i].transient;
+    return !turn->finished_at && turn->base_revision == s->s.head_revision &&
+           turn->node_count == nodes;
+}
+
+int m_session_reopen(struct m_call *call, const struct m_row *row, bool anew)
+{
+    struct m_session *s = m_session_of(call->disk, row->w.session_id);
+    struct m_turn *turn = m_turn_of(call->disk, row->w.session_id, row->w.work_id);
+    if (!s || !turn)
+        return 0;
+    if (s->s.turn_id || s->nonce || s->s.deleted_at || !is_whole(s, turn))
+        return anew || !m_effects_performed(turn) ? 0 : HF_ETRANSITION;
+    s->s.turn_id = turn->turn_id;
+    s->s.ready_at = call->now;
+    m_waits_reopen(call->disk, turn->turn_id);
+    for (size_t i = 0; i < call->disk->inputs.count; i++)
+        if (call->disk->inputs.at[i].seq == row->seq)
+            call->disk->inputs.at[i].turn_id = turn->turn_id;
+    return 0;
+}
+
 static void begin(struct m_call *call, struct m_session *s)
 {
     struct m_input *input = m_session_pending(call->disk, s);
@@ -49,7 +90,9 @@ static void begin(struct m_call *call, struct m_session *s)
     struct m_turn *turn = m_turn_of(call->disk, s->s.session_id, row->w.work_id);
     if (!turn)
         turn = m_add(call->disk->turns);
-    turn->stored.count = turn->effects.count = 0; /* one that was held begins anew */
+    drop_nodes(call->disk, s->s.session_id);
+    turn->stored.count = 0; /* one that was held, and is not whole, begins anew */
+    turn->effects_past = m_effects_leave(call, turn);
     turn->revoked = false;
     turn->session_id = s->s.session_id;
     turn->turn_id = row->w.work_id;
@@ -69,7 +112,7 @@ static void begin(struct m_call *call, struct m_session *s)
 /* The turn ends without a commit, and the session is free. */
 static void end_turn(struct m_call *call, struct m_session *s)
 {
-    (void)m_waits_end(call, s->s.turn_id); /* how many does not matter */
+    (void)m_waits_end(call, s->s.turn_id, "end"); /* how many does not matter */
     s->s.turn_id = NULL;
     s->s.cancel_request = NULL;
     m_session_free(call, s, 0);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/json_get.h"
 #include "model/inside.h"
 
 static struct hf_span copy(struct model_disk *disk, struct hf_span bytes)
@@ -99,6 +100,9 @@ void m_effects_store(struct m_call *call, struct m_turn *turn,
         effect->entry.outcome = copy(disk, step->settled[i].outcome);
         effect->entry.due_at = step->settled[i].due_at;
         effect->settled_at = call->now;
+        effect->spent = step->settled[i].usage != NULL;
+        if (effect->spent)
+            effect->usage = *step->settled[i].usage;
     }
     for (size_t i = 0; i < step->begun_count; i++) {
         const struct hf_effect_entry *begun = &step->begun[i];
@@ -113,6 +117,49 @@ void m_effects_store(struct m_call *call, struct m_turn *turn,
             .started_at = call->now,
         };
     }
+}
+
+static bool asks(const struct m_effect *effect)
+{
+    return effect->entry.recovery == HF_RECOVERY_ASK ||
+           effect->entry.recovery == HF_RECOVERY_PROBE;
+}
+
+int64_t m_effects_leave(struct m_call *call, struct m_turn *turn)
+{
+    static const char left[] = "{\"reason\":\"the turn was set aside, and began anew\"}";
+    int64_t last = 0;
+    for (size_t i = 0; i < turn->effects.count; i++) {
+        struct m_effect *effect = &turn->effects.at[i];
+        int64_t number = strtoll(effect->entry.key, NULL, 10);
+        last = number > last ? number : last;
+        if (effect->entry.status != HF_ENTRY_STARTED)
+            continue;
+        effect->entry.status = asks(effect) ? HF_ENTRY_UNKNOWN : HF_ENTRY_FAILED;
+        effect->entry.outcome = (struct hf_span){ left, sizeof(left) - 1 };
+        effect->settled_at = call->now;
+    }
+    return last;
+}
+
+const char *m_effect_model(struct m_call *call, const struct m_effect *effect)
+{
+    struct json_t *envelope = NULL;
+    if (hf_json_parse(effect->entry.envelope, 1 << 20, "envelope", &envelope, NULL))
+        abort();
+    const char *model = hf_json_as_text(hf_json_member(envelope, "model"));
+    model = m_text(call->disk, model ? model : "");
+    hf_json_free(envelope);
+    return model;
+}
+
+bool m_effects_performed(const struct m_turn *turn)
+{
+    bool any = false;
+    for (size_t i = 0; i < turn->effects.count; i++)
+        any = any || (!m_same(turn->effects.at[i].entry.kind, "llm_call") &&
+                      turn->effects.at[i].entry.recovery != HF_RECOVERY_SAFE);
+    return any;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */

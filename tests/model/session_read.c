@@ -92,6 +92,7 @@ struct hf_session_turn *m_turn_show(struct m_call *call, struct hf_session_answe
                                      .base_revision = turn->base_revision,
                                      .step = turn->step,
                                      .node_count = turn->node_count,
+                                     .effects_past = turn->effects_past,
                                      .save = turn->save,
                                      .started_at = turn->started_at,
                                      .inputs = inputs };
@@ -155,29 +156,62 @@ static bool add_up(struct hf_usage *sum, const struct hf_usage *more)
            __builtin_add_overflow(sum->reasoning, more->reasoning, &sum->reasoning);
 }
 
+/* The sums so far. */
+struct sums {
+    struct hf_session_usage *all;
+    size_t count;
+    bool too_large;
+};
+
+static void add_spent(struct sums *sums, const struct hf_session_usage *one)
+{
+    size_t k = 0;
+    while (k < sums->count && (!m_same(sums->all[k].source, one->source) ||
+                               !m_same(sums->all[k].model, one->model)))
+        k++;
+    if (k == sums->count)
+        sums->all[sums->count++] = (struct hf_session_usage){ .source = one->source,
+                                                              .model = one->model };
+    sums->too_large = add_up(&sums->all[k].usage, &one->usage) || sums->too_large;
+}
+
+/* Of a turn that is not committed, and of one that began anew what came before. */
+static void add_effects(struct m_call *call, struct sums *sums, const struct m_turn *turn)
+{
+    for (size_t i = 0; i < turn->effects.count; i++) {
+        const struct m_effect *effect = &turn->effects.at[i];
+        bool counted = turn->committed &&
+                       strtoll(effect->entry.key, NULL, 10) > turn->effects_past;
+        if (effect->spent && !counted)
+            add_spent(sums, &(struct hf_session_usage){
+                                "model", m_effect_model(call, effect), effect->usage });
+    }
+}
+
 static int show_usage(struct m_call *call, struct hf_session_answer *answer,
                       const char *session_id)
 {
-    size_t most = call->disk->spent.count, count = 0;
-    struct hf_session_usage *all = m_answer_memory(answer, most * sizeof(*all));
-    for (size_t i = 0; i < most; i++) {
-        const struct m_spent *spent = &call->disk->spent.at[i];
-        size_t k = 0;
-        if (!m_same(spent->session_id, session_id))
-            continue;
-        while (k < count && (!m_same(all[k].source, spent->spent.source) ||
-                             !m_same(all[k].model, spent->spent.model)))
-            k++;
-        if (k == count)
-            all[count++] = (struct hf_session_usage){ .source = spent->spent.source,
-                                                      .model = spent->spent.model };
-        if (add_up(&all[k].usage, &spent->spent.usage))
-            return hf_fail(call->err, HF_EOVERFLOW, "usage", "a sum is too large");
+    const struct model_disk *disk = call->disk;
+    size_t most = disk->spent.count;
+    for (size_t i = 0; i < disk->turns.count; i++)
+        most += disk->turns.at[i].effects.count;
+    struct sums sums = { .all = m_answer_memory(answer, most * sizeof(*sums.all)) };
+    for (size_t i = 0; i < disk->spent.count; i++) {
+        const struct m_spent *spent = &disk->spent.at[i];
+        if (m_same(spent->session_id, session_id))
+            add_spent(&sums,
+                      &(struct hf_session_usage){ spent->spent.source, spent->spent.model,
+                                                  spent->spent.usage });
     }
-    if (count)
-        qsort(all, count, sizeof(*all), by_name);
-    answer->usage = all;
-    answer->usage_count = count;
+    for (size_t i = 0; i < disk->turns.count; i++)
+        if (m_same(disk->turns.at[i].session_id, session_id))
+            add_effects(call, &sums, &disk->turns.at[i]);
+    if (sums.too_large)
+        return hf_fail(call->err, HF_EOVERFLOW, "usage", "a sum is too large");
+    if (sums.count)
+        qsort(sums.all, sums.count, sizeof(*sums.all), by_name);
+    answer->usage = sums.all;
+    answer->usage_count = sums.count;
     return 0;
 }
 

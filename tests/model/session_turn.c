@@ -297,7 +297,7 @@ static void end_input(struct m_call *call, const struct hf_session_commit *c,
                       const struct m_turn *turn)
 {
     struct m_row *row = m_row_by_seq(call->disk, turn->seq);
-    (void)m_waits_end(call, turn->turn_id); /* how many does not matter */
+    (void)m_waits_end(call, turn->turn_id, "end"); /* how many does not matter */
     if (hf_status_terminal(row->status))
         return; /* it ended while the turn waited */
     m_enter(call, row, c->status, (struct m_say_event){ "close_out", NULL, NULL });

@@ -103,14 +103,14 @@ static bool is_timer(const struct m_wait *wait)
     return m_same(wait->w.kind, "timer");
 }
 
-int64_t m_waits_end(struct m_call *call, const char *turn_id)
+int64_t m_waits_end(struct m_call *call, const char *turn_id, const char *closed_by)
 {
     int64_t count = 0;
     for (size_t i = 0; i < call->disk->waits.count; i++) {
         struct m_wait *wait = &call->disk->waits.at[i];
         if (!of_turn(wait, turn_id) || !is_open(wait))
             continue;
-        close_wait(call, wait, "cancelled", cancelled, "end");
+        close_wait(call, wait, "cancelled", cancelled, closed_by);
         count++;
     }
     return count;
@@ -136,6 +136,17 @@ void m_waits_drop(struct model_disk *disk, const char *turn_id)
     for (size_t i = 0; i < disk->waits.count; i++) {
         if (!of_turn(&disk->waits.at[i], turn_id))
             disk->waits.at[kept++] = disk->waits.at[i];
+    }
+    disk->waits.count = kept;
+}
+
+void m_waits_reopen(struct model_disk *disk, const char *turn_id)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < disk->waits.count; i++) {
+        const struct m_wait *wait = &disk->waits.at[i];
+        if (!of_turn(wait, turn_id) || !m_same(wait->closed_by, "end"))
+            disk->waits.at[kept++] = *wait;
     }
     disk->waits.count = kept;
 }
@@ -395,7 +406,7 @@ static void expire(struct m_call *call, struct m_wait *wait)
                 (struct m_say_event){ "timeout_marked", wait->w.wait_id, NULL });
         row->w.status_reason = "wait_timeout";
     }
-    (void)m_waits_end(call, wait->w.turn_id); /* how many does not matter */
+    (void)m_waits_end(call, wait->w.turn_id, "end"); /* how many does not matter */
 }
 
 void m_waits_sweep(struct m_call *call, size_t limit, struct hf_sweep_report *report)
@@ -735,7 +746,7 @@ void m_cancel_waiting(struct m_call *call, const struct m_row *row)
             s->s.cancel_request = "{}";
         make_turn_ready(call, s);
     }
-    (void)m_waits_end(call, row->w.work_id); /* how many does not matter */
+    (void)m_waits_end(call, row->w.work_id, "cancel"); /* how many does not matter */
 }
 
 static void cancel_unit(struct m_call *call, struct m_row *row, const char *reason)
@@ -783,7 +794,8 @@ int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
         if (!s->nonce && row->w.waiting_kind)
             cancel_unit(&call, row, request->reason);
         if (!s->nonce)
-            (void)m_waits_end(&call, request->turn_id); /* how many does not matter */
+            (void)m_waits_end(&call, request->turn_id,
+                              "cancel"); /* how many does not matter */
         return 0;
     }
     if (row->status == HF_STATUS_QUEUED && !input->turn_id) {

@@ -103,6 +103,7 @@ static int make_drive(struct drives *d, struct drives_worker *w)
                                    .base = &base,
                                    .step = turn->step,
                                    .node_count = turn->node_count,
+                                   .effects_past = turn->effects_past,
                                    .save = turn->save,
                                    .causes = &cause,
                                    .cause_count = wakes ? 1 : 0,
@@ -294,7 +295,8 @@ static int hand_back(struct drives *d, struct drives_worker *w)
     struct hf_session_back back = { .size = sizeof(back),
                                     .session_id = session_id(w),
                                     .token = w->claim->token,
-                                    .delay_ms = w->job_action.delay_ms };
+                                    .delay_ms = w->job_action.delay_ms,
+                                    .active_ms = w->job_action.active_ms };
     int rc = hf_session_hand_back(d->store, NULL, &back, NULL);
     if (rc == 0)
         drives_mark(d, DRIVES_MARK_HANDED_BACK);

@@ -9,8 +9,8 @@ is killed with -9 every 50 to 500 ms and started again. The judge is outside: th
 journal, the tool's own log, and plain SQL. It finds
   - each message that was acknowledged answered once;
   - transcripts that are those of a run without kills;
-  - no effect with a recorded result performed again, and each repeated one declared repeatable, taken
-    over, and under the same key;
+  - no call of the tool performed after the time at which its result was recorded (the log of the tool
+    has times), and each repeated one declared repeatable, taken over, and under the same key;
   - one row of the journal per effect, all settled, each at its first attempt.
 Before that, faults are planted into what was read of a run without kills: the judge must find each.
 """
@@ -136,18 +136,19 @@ def transcripts(store):
 def read(store, model, log):
     """What outsiders know of a run: plain SQL, the tool's own log, the model server's journal."""
     turns = store.rows("SELECT count(*), count(DISTINCT turn_id) FROM runtime_turn WHERE finished_at IS NOT NULL")
-    effects = store.rows("SELECT session_id, turn_id, effect_key, kind, recovery, status, attempt, taken_over"
-                         " FROM runtime_effect ORDER BY session_id, turn_id, effect_key")
-    names = ("session", "turn", "key", "kind", "recovery", "status", "attempt", "taken_over")
+    effects = store.rows("SELECT session_id, turn_id, effect_key, kind, recovery, status, attempt, taken_over,"
+                         " coalesce(settled_at, 0) FROM runtime_effect ORDER BY session_id, turn_id, effect_key")
+    names = ("session", "turn", "key", "kind", "recovery", "status", "attempt", "taken_over", "settled_at")
     return {"turns": [int(n) for n in turns[0]],
-            "effects": [dict(zip(names, row[:6] + (int(row[6]), int(row[7])))) for row in effects],
-            "performed": log.read_text().splitlines(),
+            "effects": [dict(zip(names, row[:6] + tuple(map(int, row[6:])))) for row in effects],
+            "performed": [(key, int(at)) for key, at in map(str.split, log.read_text().splitlines())],
             "asked": [json.dumps(json.loads(line)["body"], sort_keys=True)
                       for line in model.journal.read_text().splitlines()],
             "transcripts": transcripts(store)}
 
 
-def tool_faults(effects, performed):
+def tool_faults(effects, log):
+    performed = collections.Counter(key for key, _ in log)
     calls = {f"{e['session']}/{e['turn']}/{e['key']}": e for e in effects if e["kind"] == "tool_call"}
     for key in set(performed) ^ set(calls):
         yield f"{key} is in the log or in the journal, not in both"
@@ -157,6 +158,9 @@ def tool_faults(effects, performed):
                 yield f"{key} was performed again, and no worker had lost it"
             if calls[key]["recovery"] not in ("safe", "keyed"):
                 yield f"{key} was performed again, and its class forbids that"
+    for key, at in log:
+        if key in calls and at > calls[key]["settled_at"]:
+            yield f"{key} was performed at {at}, after its result was recorded at {calls[key]['settled_at']}"
 
 
 def model_faults(effects, asked):
@@ -169,7 +173,7 @@ def model_faults(effects, asked):
 
 def faults(run, turns, want):
     """Everything that is wrong with a run of so many turns."""
-    effects, performed = run["effects"], collections.Counter(run["performed"])
+    effects = run["effects"]
     if run["turns"] != [turns, turns]:
         yield f"{run['turns']} turns have ended, not {turns}"
     for kind, per_turn in (("llm_call", MODEL_CALLS), ("tool_call", TOOL_CALLS)):
@@ -181,7 +185,7 @@ def faults(run, turns, want):
             yield f"{effect} has no result"
         if effect["attempt"] > 1:
             yield f"{effect} was tried again, and nothing had failed"
-    yield from tool_faults(effects, performed)
+    yield from tool_faults(effects, run["performed"])
     yield from model_faults(effects, collections.Counter(run["asked"]))
     for session in set(want) | set(run["transcripts"]):
         if run["transcripts"].get(session) != want.get(session):
@@ -198,11 +202,12 @@ def change(kind, **fields):
     return lambda run: of_kind(run, kind).update(fields)
 
 
-def perform_again(run, **fields):
-    """One more line in the log for a call that was performed once."""
+def perform_again(run, late_ms=0, **fields):
+    """One more line in the log for a call that was performed once, `late_ms` after its result was recorded."""
     effect = next(e for e in run["effects"] if e["kind"] == "tool_call" and not e["taken_over"])
     effect.update(fields)
-    run["performed"].append(f"{effect['session']}/{effect['turn']}/{effect['key']}")
+    key = f"{effect['session']}/{effect['turn']}/{effect['key']}"
+    run["performed"].append((key, effect["settled_at"] + late_ms))
 
 
 def ask_again(run):
@@ -230,8 +235,10 @@ PLANTED = {
     "an outcome was made unknown": change("tool_call", status="unknown"),
     "a call has another attempt": change("tool_call", attempt=2),
     "a recorded call was performed again": perform_again,
+    "a call that was taken over was performed again after its result was recorded":
+        lambda run: perform_again(run, late_ms=1, taken_over=1),
     "a call that asks was performed again": lambda run: perform_again(run, taken_over=1, recovery="ask"),
-    "a call under another key": lambda run: run["performed"].append("s0/t/9/c/1"),
+    "a call under another key": lambda run: run["performed"].append(("s0/t/9/c/1", 0)),
     "a recorded call was never performed": lambda run: run.update(performed=run["performed"][:0]),
     "a model call without an intent": lambda run: run["asked"].append("{}"),
     "a recorded model call was never made": lambda run: run.update(asked=run["asked"][:0]),
@@ -253,6 +260,9 @@ def selftest(run, turns, want):
             print(f"planted, and not found: {name}")
     print(f"{len(PLANTED)} faults planted, {len(PLANTED) - len(missed)} found")
     assert not missed
+    sound = copy.deepcopy(run)
+    perform_again(sound, taken_over=1)  # by the next worker, before there was a result
+    assert not list(faults(sound, turns, want))
 
 
 # ---- runs --------------------------------------------------------------------------------------

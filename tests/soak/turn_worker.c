@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <holdfast/http.h>
@@ -45,7 +46,10 @@ static const char *from_env(const char *name, const char *otherwise)
 static void add(void *user, struct hf_invocation *call)
 {
     char line[512];
-    int len = snprintf(line, sizeof(line), "%s\n", hf_invocation_key_text(call));
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* this clock is always there */
+    int len = snprintf(line, sizeof(line), "%s %lld\n", hf_invocation_key_text(call),
+                       (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000);
     struct hf_span args = hf_invocation_args(call);
     (void)user;
     if (write(log_fd, line, (size_t)len) != len)

@@ -152,6 +152,50 @@ static int handed_back(struct hf_store *store, const struct hf_session_answer *h
     return hf_session_hand_back(store, NULL, &back, NULL);
 }
 
+/* ---- the time that owners spent ------------------------------------------------------------ */
+
+static hf_ms active_of(struct hf_store *store)
+{
+    struct hf_session_answer *answer = NULL;
+    assert_int_equal(hf_session_turn(store, "s", NULL, &answer, NULL), 0);
+    hf_ms active = answer->turn->active_ms;
+    hf_session_answer_free(answer);
+    return active;
+}
+
+static int back_after(struct hf_store *store, const struct hf_session_answer *held,
+                      hf_ms active)
+{
+    struct hf_session_back back = { .size = sizeof(back),
+                                    .session_id = held->sessions->session_id,
+                                    .token = held->token,
+                                    .active_ms = active };
+    return hf_session_hand_back(store, NULL, &back, NULL);
+}
+
+/* Two owners: the first reports time by a hand-back without a step, and repeats the call. */
+static void a_hand_back_counts_its_owners_time_once(void **state)
+{
+    (void)state;
+    for (int postgres = 0; postgres < 2; postgres++) {
+        char url[400];
+        struct hf_store *store = opened(place("active", postgres, url));
+        make_session(store, "s");
+        assert_int_equal(sent(store, "s", 1), 0);
+        struct hf_session_answer *held = claimed(store, 0);
+        assert_int_equal(back_after(store, held, -1), HF_EINVAL);
+        assert_int_equal(back_after(store, held, 2100), 0);
+        assert_int_equal(back_after(store, held, 2100), 0);
+        hf_session_answer_free(held);
+        assert_int_equal(active_of(store), 2100);
+        held = claimed(store, 0);
+        assert_int_equal(back_after(store, held, 400), 0);
+        hf_session_answer_free(held);
+        assert_int_equal(active_of(store), 2500);
+        hf_store_close(store);
+    }
+}
+
 /* ---- what each verb costs ----------------------------------------------------------------- */
 
 struct cost {
@@ -717,6 +761,7 @@ static void the_first_claim_of_a_reopened_store_has_one_winner(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hand_back_counts_its_owners_time_once),
         cmocka_unit_test(each_verb_has_its_number_of_transactions),
         cmocka_unit_test(ten_thousand_leases_are_renewed_by_twenty_statements),
         cmocka_unit_test(a_commit_rings_every_queue_that_it_feeds),

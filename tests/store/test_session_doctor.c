@@ -3,6 +3,7 @@
  * other sessions continue. */
 #include <holdfast/session.h>
 #include <holdfast/store.h>
+#include <holdfast/turn.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,136 @@ static void make_session(const char *url, enum stage stage)
     hf_store_close(store);
 }
 
+/* ---- a session whose turn is open ---------------------------------------------------- */
+
+#define SPAN(text) ((struct hf_span){ (text), sizeof(text) - 1 })
+
+/* A turn of the machine whose model has replied with two tool calls, and its saves before and
+ * after the reply. */
+struct open_turn {
+    struct hf_surface *surface;
+    struct hf_setup *setup;
+    struct hf_turn *turn;
+    struct hf_bytes before, after;
+    char keys[2][HF_EFFECT_KEY_ROOM];
+};
+
+static void poll_for(struct hf_turn *turn, enum hf_effect_kind kind,
+                     struct hf_effect *ret_effect)
+{
+    do
+        assert_int_equal(hf_turn_poll(turn, ret_effect, NULL), 0);
+    while (ret_effect->kind != kind && ret_effect->kind != HF_EFFECT_NONE);
+    assert_int_equal(ret_effect->kind, kind);
+}
+
+static void begin_turn(struct open_turn *open, const char *turn_id)
+{
+    const struct hf_part words = { .content = SPAN("pay twice") };
+    const struct hf_message said = {
+        .id = "in", .role = HF_ROLE_USER, .parts = &words, .part_count = 1
+    };
+    const struct hf_record input = { .kind = HF_RECORD_MESSAGE, .message = &said };
+    const struct hf_turn_start start = { .size = sizeof(start),
+                                         .session_id = "s",
+                                         .turn_id = turn_id,
+                                         .inputs = &input,
+                                         .input_count = 1 };
+    assert_int_equal(hf_surface_new(NULL, SPAN("You pay."),
+                                    SPAN("[{\"name\":\"pay\"},{\"name\":\"ask\"}]"),
+                                    &open->surface, NULL),
+                     0);
+    const struct hf_turn_config config = { .size = sizeof(config),
+                                           .protocol = hf_protocol_standard(),
+                                           .surface = open->surface,
+                                           .model = "m",
+                                           .turn_budget = 5 };
+    assert_int_equal(hf_setup_new(&config, &open->setup, NULL), 0);
+    assert_int_equal(hf_turn_new(open->setup, &start, &open->turn, NULL), 0);
+}
+
+static void make_open_turn(struct open_turn *open, const char *turn_id)
+{
+    const struct hf_part calls[] = {
+        { .kind = HF_PART_TOOL_CALL,
+          .call_id = "a",
+          .tool = "pay",
+          .content = SPAN("{}") },
+        { .kind = HF_PART_TOOL_CALL,
+          .call_id = "b",
+          .tool = "ask",
+          .content = SPAN("{}") },
+    };
+    const struct hf_llm_response reply = { .size = sizeof(reply),
+                                           .parts = calls,
+                                           .part_count = 2,
+                                           .reason = HF_REASON_TOOL_USE };
+    struct hf_effect effect;
+    begin_turn(open, turn_id);
+    poll_for(open->turn, HF_EFFECT_LLM_CALL, &effect);
+    assert_int_equal(effect.id, 1);
+    assert_int_equal(hf_turn_save(open->turn, &open->before, NULL), 0);
+    assert_int_equal(hf_turn_llm_done(open->turn, 1, &reply, NULL), 0);
+    poll_for(open->turn, HF_EFFECT_TOOL_CALLS, &effect);
+    assert_int_equal(effect.id, 2);
+    assert_int_equal(effect.call_count, 2);
+    for (size_t i = 0; i < 2; i++)
+        hf_effect_key(2, effect.calls[i].call_id, 1, open->keys[i]);
+    assert_int_equal(hf_turn_save(open->turn, &open->after, NULL), 0);
+}
+
+static void free_open_turn(struct open_turn *open)
+{
+    hf_bytes_free(&open->before);
+    hf_bytes_free(&open->after);
+    hf_turn_free(open->turn);
+    hf_setup_free(open->setup);
+    hf_surface_free(open->surface);
+}
+
+/* Two steps: the model call is begun; it is settled, and both tool calls are begun. */
+static void open_turn(const char *url)
+{
+    struct hf_store *store = opened(url);
+    struct hf_session_stepped at;
+    struct open_turn open = { .turn = NULL };
+    create(store, "s");
+    struct hf_session_answer *held = begun(store, "s");
+    make_open_turn(&open, held->turn->turn_id);
+    const struct hf_effect_entry model = { .key = "1",
+                                           .kind = "llm_call",
+                                           .recovery = HF_RECOVERY_KEYED,
+                                           .envelope = SPAN("{}") };
+    const struct hf_effect_entry tools[] = {
+        { open.keys[0], "tool_call", HF_RECOVERY_KEYED, .attempt = 1,
+          .envelope = SPAN("{}") },
+        { open.keys[1], "tool_call", HF_RECOVERY_ASK, .attempt = 1,
+          .envelope = SPAN("{}") },
+    };
+    const struct hf_effect_settled replied = { .key = "1",
+                                               .status = HF_ENTRY_DONE,
+                                               .outcome = SPAN("{}") };
+    struct hf_session_step step = { .size = sizeof(step),
+                                    .session_id = "s",
+                                    .token = held->token,
+                                    .turn_id = held->turn->turn_id,
+                                    .chain = held->turn->chain,
+                                    .save = { open.before.at, open.before.len },
+                                    .begun = &model,
+                                    .begun_count = 1 };
+    assert_int_equal(hf_session_step(store, NULL, &step, &at, NULL), 0);
+    step.step = 1;
+    step.save = (struct hf_span){ open.after.at, open.after.len };
+    step.settled = &replied;
+    step.settled_count = 1;
+    step.begun = tools;
+    step.begun_count = 2;
+    assert_int_equal(hf_session_step(store, NULL, &step, &at, NULL), 0);
+    free_open_turn(&open);
+    hf_session_answer_free(held);
+    hf_store_close(store);
+}
+
 /* ---- what a check finds -------------------------------------------------------------- */
 
 struct finds {
@@ -133,10 +264,9 @@ static void on_find(void *user, const struct hf_finding *finding)
     if (!finding->bad)
         return;
     finds->bad++;
-    assert_string_equal(finding->what, "sessions");
     size_t len = strlen(finds->detail);
-    (void)snprintf(finds->detail + len, sizeof(finds->detail) - len, "%s; ",
-                   finding->detail);
+    (void)snprintf(finds->detail + len, sizeof(finds->detail) - len, "%s: %s; ",
+                   finding->what, finding->detail);
 }
 
 static struct finds check(const char *url)
@@ -157,7 +287,7 @@ static const struct {
     { IDLE,
       "UPDATE node SET record = replace(record, 'one', 'won') "
       "WHERE session_key = @ AND ordinal = 0",
-      "session s@: the chain of its records is broken at ordinal 0" },
+      "sessions: session s@: the chain of its records is broken at ordinal 0" },
     { IDLE, "DELETE FROM node WHERE session_key = @ AND ordinal = 0",
       "session s@: its head counts 2 records" },
     { IDLE,
@@ -238,7 +368,8 @@ static const char *with_number(const char *text, size_t number, char out[600])
 /* ---- the engines ---------------------------------------------------------------------- */
 
 #define SESSION_TABLES                                                                   \
-    "'node', 'session', 'session_meta', 'session_turn', 'session_input', 'usage'"
+    "'node', 'session', 'session_meta', 'session_turn', 'session_input', 'usage', "      \
+    "'effect'"
 
 static void damage_file(const char *path, const char *sql)
 {
@@ -341,6 +472,96 @@ static void damage_on_a_server_is_found(void **state)
 {
     (void)state;
     find_each(true);
+}
+
+/* ---- the journal of an open turn ------------------------------------------------------- */
+
+#define OPEN_AGAIN                                                                       \
+    "UPDATE effect SET status = 'started', outcome = NULL, settled_at = NULL "           \
+    "WHERE effect_key = '1'"
+/* One more entry, which the turn counts as begun. */
+#define ANOTHER(key, kind, attempt)                                                      \
+    "UPDATE session_turn SET effect_count = effect_count + 1 WHERE save IS NOT NULL; "   \
+    "INSERT INTO effect (turn_key, effect_key, attempt, fence, started_at, kind, "       \
+    "recovery, status, envelope) SELECT turn_key, '" key "', " attempt                   \
+    ", fence, 1, '" kind "', 'keyed', 'started', '{}' FROM effect "                      \
+    "WHERE recovery = 'ask'"
+
+/* The turn waits for a batch, effect 2: a keyed call and an ask call. Effect 1 is done. */
+static const struct {
+    const char *damage, *detail;
+} effects[] = {
+    { "DELETE FROM effect WHERE recovery = 'ask'",
+      ": its steps have begun 3 effects, and 2 are stored" },
+    { "DELETE FROM effect WHERE effect_key = '1'",
+      ": its steps have begun 3 effects, and 2 are stored" },
+    { "UPDATE session_turn SET effect_count = 2 WHERE save IS NOT NULL",
+      ": its steps have begun 2 effects, and 3 are stored" },
+    { "UPDATE effect SET effect_key = '9' WHERE effect_key = '1'",
+      ", effect 9: its turn has not come to this effect" },
+    { ANOTHER("3", "llm_call", "0"), ", effect 3: its turn has not come to this effect" },
+    { "UPDATE effect SET effect_key = '2/zz/1' WHERE recovery = 'ask'",
+      ", effect 2/zz/1: its turn has no such call there" },
+    { ANOTHER("2", "llm_call", "0"), ", effect 2: its turn has no such call there" },
+    { OPEN_AGAIN, ", effect 1: it has no result, and its turn has gone past it" },
+    { OPEN_AGAIN "; " ANOTHER("2", "llm_call", "0"),
+      ", effect 1: another model call of the turn has no result either" },
+    { "UPDATE effect SET kind = 'tool_call' WHERE effect_key = '1'",
+      ", effect 1: its kind or its attempt is not that of its key" },
+    { "UPDATE effect SET kind = 'llm_call' WHERE recovery = 'ask'",
+      ": its kind or its attempt is not that of its key" },
+    { "UPDATE effect SET attempt = 2 WHERE recovery = 'ask'",
+      ": its kind or its attempt is not that of its key" },
+    { "UPDATE effect SET attempt = 1 WHERE effect_key = '1'",
+      ", effect 1: its kind or its attempt is not that of its key" },
+    { "UPDATE effect SET effect_key = '' WHERE effect_key = '1'",
+      ", effect : its key is malformed" },
+    { "UPDATE effect SET effect_key = '01' WHERE effect_key = '1'",
+      ", effect 01: its key is malformed" },
+    { "UPDATE effect SET effect_key = '1/c' WHERE effect_key = '1'",
+      ", effect 1/c: its key is malformed" },
+    { "UPDATE effect SET effect_key = '1//1' WHERE effect_key = '1'",
+      ", effect 1//1: its key is malformed" },
+    { "UPDATE effect SET effect_key = '1/c/' WHERE effect_key = '1'",
+      ", effect 1/c/: its key is malformed" },
+    { "UPDATE effect SET effect_key = '1/c/1/2' WHERE effect_key = '1'",
+      ", effect 1/c/1/2: its key is malformed" },
+    { "UPDATE effect SET effect_key = '1/c/x1' WHERE effect_key = '1'",
+      ", effect 1/c/x1: its key is malformed" },
+    { "UPDATE effect SET fence = 9 WHERE recovery = 'ask'",
+      ": it was begun under a fence that no claim had" },
+    { "UPDATE session_turn SET save = substr(save, 1, length(save) - 1) "
+      "WHERE save IS NOT NULL",
+      ": its save is damaged: " },
+};
+
+static void find_effects(bool postgres)
+{
+    for (size_t i = 0; i < sizeof(effects) / sizeof(effects[0]); i++) {
+        struct place place = place_of(postgres, "effect", i);
+        open_turn(place.url);
+        struct finds finds = check(place.url);
+        if (finds.bad)
+            fail_msg("%s", finds.detail);
+        damage(&place, effects[i].damage);
+        finds = check(place.url);
+        if (!strstr(finds.detail, effects[i].detail) ||
+            !strstr(finds.detail, "effects: s, turn "))
+            fail_msg("%s: %s", effects[i].damage, finds.detail);
+        remove_place(&place);
+    }
+}
+
+static void damage_to_a_journal_in_a_file_is_found(void **state)
+{
+    (void)state;
+    find_effects(false);
+}
+
+static void damage_to_a_journal_on_a_server_is_found(void **state)
+{
+    (void)state;
+    find_effects(true);
 }
 
 /* ---- what verbs make of it --------------------------------------------------------------- */
@@ -487,6 +708,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damage_in_a_file_is_found),
+        cmocka_unit_test(damage_to_a_journal_in_a_file_is_found),
+        cmocka_unit_test(damage_to_a_journal_on_a_server_is_found),
         cmocka_unit_test(a_claim_does_not_load_a_damaged_history),
         cmocka_unit_test(damage_on_a_server_is_found),
         cmocka_unit_test(a_commit_refuses_what_it_cannot_build_on),

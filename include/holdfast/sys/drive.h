@@ -56,6 +56,7 @@ struct hf_drive_config {
  * long as the drive.
  *   base     the whole history: committed records and those of the turn's steps
  *   step, node_count  stored so far
+ *   effects_past      of a turn that begins anew: the number of its last effect before
  *   save     of the last step; empty: the turn begins
  *   inputs, causes    of a turn that begins
  *   entries  the journal's entries of the turn; settled ones may be left out, except failures
@@ -70,6 +71,7 @@ struct hf_drive_turn {
     const struct hf_base *base;
     int64_t step;
     int64_t node_count;
+    int64_t effects_past;
     struct hf_span save;
     const struct hf_record *inputs;
     size_t input_count;
@@ -139,7 +141,7 @@ struct hf_drive_call {
     X(BLOB, blob)             /* hash; FETCHED follows */                                \
     X(TIMER, timer)           /* TIMER follows at due_ms of wall time; moves the last */ \
     X(EMIT, emit)             /* emit: for those who watch */                            \
-    X(BACK, back)             /* hand back after delay_ms; code and message say why */   \
+    X(BACK, back)             /* hand back after delay_ms; active_ms is in no step */    \
     X(END, end)               /* nothing follows: free the drive */
 
 #define HF_DRIVE_EVENTS(X)                                                               \
@@ -178,6 +180,7 @@ struct hf_drive_action {
     hf_ms due_ms;
     const struct hf_emit *emit;
     hf_ms delay_ms;
+    hf_ms active_ms;
     int code;
     const char *message;
 };

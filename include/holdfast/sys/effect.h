@@ -17,7 +17,9 @@ extern "C" {
 #endif
 
 /* The facts about a host that a driver needs.
- *   promise        one sentence for people: what survives a crash
+ *   promise        one sentence for people: what survives a crash. The library does not print
+ *                  it. A program that runs turns under `inline`, or lets its user choose a host,
+ *                  shows it where its user begins: no command of `holdfast` can choose `inline`
  *   journaled      steps are stored; otherwise only the commit is
  *   retries        the host repeats failed tool calls; the driver does not
  *   serial         no two effects of a turn may be out at once

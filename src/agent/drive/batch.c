@@ -411,15 +411,26 @@ int drive_answer(struct hf_drive *drive, const struct hf_drive_event *event)
     return rc ? rc : drive_fill(drive);
 }
 
+/* What is known about a call that was not started, or not again after its last attempt failed. */
+static struct hf_tool_result cancelled_result(const struct drive_call *call)
+{
+    return (struct hf_tool_result){
+        .outcome = HF_TOOL_CANCELLED,
+        .reason = span_of(call->attempt > 1
+                              ? "the call failed, and the turn was cancelled "
+                                "before it was tried again"
+                              : "the call was not started"),
+    };
+}
+
 /* Ends what has not started; what runs is told to stop and answers by itself. */
 int drive_cancel_batch(struct hf_drive *drive)
 {
-    struct hf_tool_result result = { .outcome = HF_TOOL_CANCELLED,
-                                     .reason = span_of("the call was not started") };
     int rc = 0;
     drive->cancelled = true;
     for (size_t i = 0; rc == 0 && i < drive->call_count; i++) {
         struct drive_call *call = &drive->calls[i];
+        const struct hf_tool_result result = cancelled_result(call);
         if (call->run.at == DRIVE_OUT)
             call->run.stop = true;
         else if (call->run.at == DRIVE_NOT_BEGUN ||

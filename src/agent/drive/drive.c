@@ -144,7 +144,8 @@ static int begin(struct hf_drive *drive, const struct hf_drive_turn *turn,
                                    .inputs = turn->inputs,
                                    .input_count = turn->input_count,
                                    .causes = turn->causes,
-                                   .cause_count = turn->cause_count };
+                                   .cause_count = turn->cause_count,
+                                   .effects_past = (uint64_t)turn->effects_past };
     if (turn->save.len == 0) {
         drive->phase = DRIVE_RUNNING;
         return hf_turn_new(drive->setup, &start, &drive->turn, err);
@@ -397,6 +398,7 @@ static bool next_end(struct hf_drive *drive, struct hf_drive_action *action)
             return false; /* what it comes to decides what is handed back */
         *action = (struct hf_drive_action){ .kind = HF_DRIVE_BACK,
                                             .delay_ms = drive->back_ms,
+                                            .active_ms = drive->mono - drive->counted,
                                             .code = drive->err.code,
                                             .message = drive->err.message };
         drive->phase = DRIVE_ENDING; /* END comes next */

@@ -129,6 +129,7 @@ static int make_drive(struct seat *seat, const struct inputs *inputs, struct hf_
                                    .base = &base,
                                    .step = turn->step,
                                    .node_count = turn->node_count,
+                                   .effects_past = turn->effects_past,
                                    .save = turn->save,
                                    .inputs = inputs->records,
                                    .input_count = inputs->record_count,

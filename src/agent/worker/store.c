@@ -193,7 +193,8 @@ static int hand_back(struct seat *seat, const struct hf_drive_action *action)
                                     .session_id = seat->claim->sessions[0].session_id,
                                     .token = seat->claim->token,
                                     .reason = action->code ? action->message : NULL,
-                                    .delay_ms = action->delay_ms };
+                                    .delay_ms = action->delay_ms,
+                                    .active_ms = action->active_ms };
     return hf_session_hand_back(seat->worker->config.store, NULL, &back, &seat->err);
 }
 

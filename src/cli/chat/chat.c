@@ -151,6 +151,13 @@ int chat_open_agent(struct chat *chat)
     return 0;
 }
 
+static void say_notices(const struct chat *chat)
+{
+    const char *notice = NULL;
+    for (size_t i = 0; (notice = cli_agents_notice(chat->agents, 0, i)); i++)
+        cli_note(chat->cli, "%s", notice);
+}
+
 static int open_chat(struct chat *chat, bool *ret_open)
 {
     struct cli *cli = chat->cli;
@@ -174,6 +181,8 @@ static int open_chat(struct chat *chat, bool *ret_open)
         rc = chat_open_agent(chat);
     if (rc == 0)
         rc = make_session(chat);
+    if (rc == 0)
+        say_notices(chat);
     return rc ? rc : chat_listen(chat);
 }
 

@@ -26,6 +26,7 @@ struct one {
     struct hf_model *model;
     const char *model_name;
     struct hf_tools *tools;
+    struct hf_toolset *listed; /* the same tools, for their notices; NULL: scripted */
     struct hf_tool_source source;
 };
 
@@ -168,6 +169,8 @@ static int open_tools(struct cli_agents *agents, struct one *one,
     const struct cli_config_place place = { agents->config, agents->folder,
                                             agents->place.locks };
     int rc = cli_config_tools(agents->cli, &place, entry, &one->tools);
+    if (rc == 0)
+        rc = cli_config_toolset(agents->cli, one->tools, &one->listed);
     if (rc == 0)
         one->source = hf_tools_source(one->tools);
     return rc;
@@ -325,6 +328,7 @@ void cli_agents_close(struct cli_agents *agents)
         while (one->tools && hf_tools_running(one->tools) > 0 &&
                hf_loop_step(agents->request.loop, -1))
             ; /* they were told to end, and are killed when they do not */
+        hf_toolset_unref(one->listed);
         hf_tools_free(one->tools);
     }
     for (struct opened *at = agents->providers; at; at = at->next)
@@ -352,6 +356,12 @@ struct hf_agent *cli_agents_at(const struct cli_agents *agents, size_t i)
 const char *cli_agents_model(const struct cli_agents *agents, size_t i)
 {
     return agents->ones[i].model_name;
+}
+
+const char *cli_agents_notice(const struct cli_agents *agents, size_t i, size_t number)
+{
+    const struct hf_toolset *listed = agents->ones[i].listed;
+    return listed ? hf_toolset_notice(listed, number) : NULL;
 }
 
 const struct hf_config *cli_agents_config(const struct cli_agents *agents)

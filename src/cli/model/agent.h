@@ -40,6 +40,8 @@ struct hf_agent *const *cli_agents_all(const struct cli_agents *agents);
 struct hf_agent *cli_agents_at(const struct cli_agents *agents, size_t i);
 /* The name of its model. */
 const char *cli_agents_model(const struct cli_agents *agents, size_t i);
+/* What no check of its tools' arguments looks at, one line each; NULL past the last. */
+const char *cli_agents_notice(const struct cli_agents *agents, size_t i, size_t number);
 /* NULL: scripted. */
 const struct hf_config *cli_agents_config(const struct cli_agents *agents);
 

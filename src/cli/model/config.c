@@ -70,18 +70,34 @@ static int64_t count(const struct hf_config *config, enum hf_config_table table)
     return counted;
 }
 
-/* What a file that is right refers to and does not have: one line each. */
-struct missing {
-    struct cli *cli;
-    const char *lines[64];
+#define LINES 64
+
+/* Lines about a file that is right, each once; those past the last place are left out. */
+struct config_lines {
+    const char *at[LINES];
     size_t count;
 };
 
+/* What the file refers to and does not have, and what no check looks at. */
+struct missing {
+    struct cli *cli;
+    struct config_lines lines;
+    struct config_lines notices;
+};
+
+static void add_line(struct cli *cli, struct config_lines *lines, const char *text)
+{
+    const char *kept = hf_arena_text(&cli->arena, text);
+    for (size_t i = 0; i < lines->count; i++)
+        if (hf_same(lines->at[i], kept))
+            return;
+    if (kept && lines->count < LINES)
+        lines->at[lines->count++] = kept;
+}
+
 static void add_missing(struct missing *missing, const char *text)
 {
-    const char *kept = hf_arena_text(&missing->cli->arena, text);
-    if (kept && missing->count < sizeof(missing->lines) / sizeof(missing->lines[0]))
-        missing->lines[missing->count++] = kept;
+    add_line(missing->cli, &missing->lines, text);
 }
 
 /* A key is not read: a variable is set or not, and a file is there or not. */
@@ -99,6 +115,17 @@ static void look_at_keys(struct missing *missing, const struct hf_config *config
     }
 }
 
+static int look_at_tools(struct missing *missing, struct hf_tools *tools)
+{
+    struct hf_toolset *toolset = NULL;
+    const char *notice = NULL;
+    int rc = cli_config_toolset(missing->cli, tools, &toolset);
+    for (size_t i = 0; rc == 0 && (notice = hf_toolset_notice(toolset, i)); i++)
+        add_line(missing->cli, &missing->notices, notice);
+    hf_toolset_unref(toolset);
+    return rc;
+}
+
 static int look_at_agents(struct missing *missing, const struct hf_config *config,
                           const char *folder)
 {
@@ -114,6 +141,8 @@ static int look_at_agents(struct missing *missing, const struct hf_config *confi
             rc = cli_config_prompt(cli, folder, &entry, &prompt);
         if (rc == 0)
             rc = cli_config_tools(cli, &place, &entry, &tools);
+        if (rc == 0)
+            rc = look_at_tools(missing, tools);
         hf_tools_free(tools);
         if (rc == HF_ENOMEM)
             return rc;
@@ -141,15 +170,32 @@ static void put_count(struct cli *cli, const char *before, int64_t n, const char
     cli_putf(cli, "%s%lld %s%s", before, (long long)n, what, n == 1 ? "" : "s");
 }
 
+static void put_lines(struct cli *cli, const char *before,
+                      const struct config_lines *lines)
+{
+    for (size_t i = 0; i < lines->count; i++) {
+        cli_put(cli, before);
+        cli_put_clean(cli, lines->at[i]);
+        cli_put(cli, "\n");
+    }
+}
+
+static void write_lines(struct cli *cli, const char *key,
+                        const struct config_lines *lines)
+{
+    hf_json_key(&cli->writer, key);
+    hf_json_array(&cli->writer);
+    for (size_t i = 0; i < lines->count; i++)
+        hf_json_str(&cli->writer, lines->at[i]);
+    hf_json_end(&cli->writer);
+}
+
 static int say_missing(struct cli *cli, const struct missing *missing, bool example)
 {
     const struct cli_config_wish wish = { .root = "/the/folder/of/your/files" };
     struct hf_buf text;
-    for (size_t i = 0; i < missing->count; i++) {
-        cli_put(cli, "missing: ");
-        cli_put_clean(cli, missing->lines[i]);
-        cli_put(cli, "\n");
-    }
+    put_lines(cli, "missing: ", &missing->lines);
+    put_lines(cli, "notice: ", &missing->notices);
     if (!example)
         return 0;
     hf_buf_init(&text, hf_alloc_system(), (size_t)HF_MAX_CONFIG_BYTES);
@@ -184,11 +230,8 @@ int cmd_config_check(struct cli *cli)
         hf_json_put_i64(&cli->writer, "models", counts[HF_CONFIG_MODEL]);
         hf_json_put_i64(&cli->writer, "agents", counts[HF_CONFIG_AGENT]);
         hf_json_put_i64(&cli->writer, "tools", counts[HF_CONFIG_TOOL]);
-        hf_json_key(&cli->writer, "missing");
-        hf_json_array(&cli->writer);
-        for (size_t i = 0; i < missing.count; i++)
-            hf_json_str(&cli->writer, missing.lines[i]);
-        hf_json_end(&cli->writer);
+        write_lines(cli, "missing", &missing.lines);
+        write_lines(cli, "notices", &missing.notices);
         cli_ok_end(cli);
         return 0;
     }

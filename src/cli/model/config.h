@@ -35,6 +35,10 @@ HF_MUST_USE int cli_config_tools(struct cli *cli, const struct cli_config_place 
                                  const struct hf_agent_entry *entry,
                                  struct hf_tools **ret_tools);
 
+/* The same as a toolset, which says what no check looks at (hf_toolset_notice). The caller's. */
+HF_MUST_USE int cli_config_toolset(struct cli *cli, struct hf_tools *tools,
+                                   struct hf_toolset **ret_toolset);
+
 /* The text of a configuration to begin with. A member that is NULL has a default. */
 struct cli_config_wish {
     const char *kind;

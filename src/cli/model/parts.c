@@ -92,3 +92,18 @@ int cli_config_tools(struct cli *cli, const struct cli_config_place *place,
     }
     return rc;
 }
+
+int cli_config_toolset(struct cli *cli, struct hf_tools *tools,
+                       struct hf_toolset **ret_toolset)
+{
+    const struct hf_tool_source source = hf_tools_source(tools);
+    struct hf_toolset *toolset = NULL;
+    int rc = hf_toolset_new(NULL, &toolset, &cli->err);
+    if (rc == 0)
+        rc = hf_toolset_ask(toolset, &source, &cli->err);
+    if (rc)
+        hf_toolset_unref(toolset);
+    else
+        *ret_toolset = toolset;
+    return rc;
+}

@@ -110,11 +110,14 @@ static void on_heard(void *user, const struct hf_worker_event *event)
 static void log_begin(const struct serving *serving)
 {
     for (size_t i = 0; i < cli_agents_count(serving->agents); i++) {
+        const char *notice = NULL;
         char text[300];
         (void)snprintf(text, sizeof(text), "agent %.100s, model %.100s",
                        hf_agent_name(cli_agents_at(serving->agents, i)),
                        cli_agents_model(serving->agents, i));
         log_line(serving, "serving", NULL, text);
+        for (size_t n = 0; (notice = cli_agents_notice(serving->agents, i, n)); n++)
+            log_line(serving, "notice", NULL, notice);
     }
 }
 

@@ -279,6 +279,7 @@ extern const struct hf_input hf_job_inputs[];
 extern const struct hf_input hf_job_list_inputs[];
 extern const struct hf_input hf_job_id_inputs[];
 extern const struct hf_input hf_job_reason_inputs[];
+extern const struct hf_input hf_job_release_inputs[];
 extern const struct hf_input hf_job_now_inputs[];
 extern const struct hf_input hf_schedule_inputs[];
 extern const struct hf_input hf_schedule_update_inputs[];

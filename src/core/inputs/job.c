@@ -88,5 +88,12 @@ const struct hf_input hf_job_id_inputs[] = { ID(hf_read_request, id), END };
     { "reason", "TEXT", HF_IN_TEXT, flags, "why", .bound = HF_BOUND_REASON_BYTES,        \
       HF_IN_AT(hf_change, reason) }
 const struct hf_input hf_job_reason_inputs[] = { ID(hf_change, id), REASON(HF_IN_NEEDED), END };
+const struct hf_input hf_job_release_inputs[] = {
+    ID(hf_change, id),
+    REASON(HF_IN_NEEDED),
+    { "anew", NULL, HF_IN_FLAG, 0, "the turn of this input may call its tools again",
+      HF_IN_AT(hf_change, anew) },
+    END,
+};
 const struct hf_input hf_job_now_inputs[] = { ID(hf_change, id), REASON(0), END };
 /* clang-format on */

@@ -16,6 +16,7 @@ struct hf_draft {
 /* The facts of an event about its change. 0, NULL and false are left out; keys come out sorted. */
 struct hf_note {
     const char *abandon_request; /* JSON */
+    bool anew;
     const char *authority;
     hf_ms deadline_at;
     hf_ms delay_ms;

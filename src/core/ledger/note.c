@@ -55,6 +55,8 @@ static void put_note(struct hf_json *json, const struct hf_note *note)
 {
     hf_json_object(json);
     opt_raw(json, "abandon_request", note->abandon_request);
+    if (note->anew)
+        hf_json_put_bool(json, "anew", true);
     hf_json_opt_str(json, "authority", note->authority);
     hf_json_opt_i64(json, "deadline_at", note->deadline_at);
     hf_json_opt_i64(json, "delay_ms", note->delay_ms);

@@ -49,6 +49,7 @@ int hf_draft_release(struct hf_draft *draft)
     row->w.status_reason = "released";
     row->message = draft->change->reason;
     hf_draft_quiet(draft, "released");
-    return hf_draft_note(draft, &(struct hf_note){ .deadline_at = row->w.deadline_at,
+    return hf_draft_note(draft, &(struct hf_note){ .anew = draft->change->anew,
+                                                   .deadline_at = row->w.deadline_at,
                                                    .reason = draft->change->reason });
 }

@@ -153,6 +153,7 @@ static const struct hf_member start_members[] = {
     { .key = 6, .type = HF_M_U64, HF_AT(hf_turn_start, run_offset) },
     { .key = 7, RAW, HF_AT(hf_turn_start, given) },
     { .key = 8, RAW, HF_AT(hf_turn_start, given_refs) },
+    { .key = 9, .type = HF_M_U64, HF_AT(hf_turn_start, effects_past) },
 };
 static HF_SCHEMA(s_start, hf_turn_start, start_members);
 

@@ -46,6 +46,7 @@ struct head {
     struct hf_span protocol_options;
     struct hf_span given;
     struct hf_span given_refs;
+    uint64_t effects_past;
 };
 
 /* clang-format off */
@@ -82,6 +83,7 @@ static const struct hf_member head_members[] = {
     { .key = 26, .type = HF_M_JSON, .max = 8388608, HF_AT(head, protocol_options) },
     { .key = 27, .type = HF_M_JSON, .max = 8388608, HF_AT(head, given) },
     { .key = 28, .type = HF_M_JSON, .max = 8388608, HF_AT(head, given_refs) },
+    { .key = 29, .type = HF_M_U64, HF_AT(head, effects_past) },
 };
 static HF_SCHEMA(s_head, head, head_members);
 /* clang-format on */
@@ -118,7 +120,8 @@ static int fill_head(struct hf_arena *arena, const struct hf_setup *setup,
                          .causes = start->causes,
                          .cause_count = start->cause_count,
                          .given = start->given,
-                         .given_refs = start->given_refs };
+                         .given_refs = start->given_refs,
+                         .effects_past = start->effects_past };
     if (config->protocol->ops->options)
         head.protocol_options = config->protocol->ops->options(config->protocol);
     size_t count = start->base ? (size_t)start->base->count : 0;
@@ -232,7 +235,8 @@ static int open_turn(struct hf_replay *replay, const struct hf_protocol *protoco
                                    .cause_count = head->cause_count,
                                    .given = head->given,
                                    .given_refs = head->given_refs,
-                                   .run_offset = head->run_offset };
+                                   .run_offset = head->run_offset,
+                                   .effects_past = head->effects_past };
     return hf_turn_new(replay->setup, &start, &replay->turn, err);
 }
 

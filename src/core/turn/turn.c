@@ -120,6 +120,8 @@ static int check_start(const struct hf_turn_start *start, struct hf_err *err)
         rc = hf_check_key(start->turn_id, (size_t)HF_MAX_KEY_BYTES, "turn_id", err);
     if (rc == 0 && start->run_offset > (uint64_t)INT64_MAX)
         rc = hf_fail(err, HF_EINVAL, "run_offset", "the run offset is too large");
+    if (rc == 0 && start->effects_past > (uint64_t)INT64_MAX - 1)
+        rc = hf_fail(err, HF_EINVAL, "effects_past", "the effect is too large");
     if (rc == 0 && ((start->input_count > 0 && !start->inputs) ||
                     (start->cause_count > 0 && !start->causes)))
         rc = hf_fail(err, HF_EINVAL, "inputs", "inputs or causes are missing");
@@ -155,6 +157,7 @@ int hf_turn_new(const struct hf_setup *setup, const struct hf_turn_start *start,
     if (rc)
         return rc;
     turn->now.iteration = turn->now.run_offset = start->run_offset;
+    turn->now.next_id = start->effects_past + 1;
     turn->now.face = setup->config.surface->face;
     rc = hf_turn_set_base(turn, start->base, err);
     if (rc == 0)

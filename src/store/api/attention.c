@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/ident.h"
 #include "base/json_get.h"
 #include "base/text.h"
 #include "core/ledger/fields.h"
@@ -409,10 +410,8 @@ static void describe_held(struct maker *m, const struct hf_look_row *seen,
     fact_number(m, "failures", work->failures);
     fact_number(m, "attempts", work->attempt_count);
     fact_text(m, "error_class", work->error_class);
-    act_on(m, work->session_id ? "work.cancel" : "job.release", work);
-    input_text(m, "reason",
-               work->session_id ? "its session continues without it"
-                                : "its cause is removed");
+    act_on(m, "job.release", work);
+    input_text(m, "reason", "its cause is removed");
 }
 
 static void describe_ended(struct maker *m, const struct hf_look_row *seen,
@@ -659,7 +658,65 @@ static int look(struct maker *m, struct hf_store *store,
     return m->failed ? HF_ENOMEM : 0;
 }
 
-static int show_effect(struct maker *m, const struct hf_session_effect *effect)
+/* The part of the turn's records that asks for this call; NULL: there is none. */
+static const struct hf_part *call_of(const struct hf_session_answer *turned,
+                                     const char *call_id)
+{
+    for (size_t i = 0; i < turned->node_count; i++) {
+        const struct hf_message *message = turned->nodes[i].record->message;
+        for (size_t k = 0; message && k < message->part_count; k++)
+            if (message->parts[k].kind == HF_PART_TOOL_CALL &&
+                hf_same(message->parts[k].call_id, call_id))
+                return &message->parts[k];
+    }
+    return NULL;
+}
+
+/* Whether the call was made with these arguments: who approves a call may change them, and the
+ * entry has the hash of what was used. */
+static bool was_made_with(const struct hf_session_answer *turned, const char *key,
+                          struct hf_span arguments)
+{
+    uint8_t digest[HF_DIGEST_BYTES];
+    char hex[2 * HF_DIGEST_BYTES + 1];
+    if (hf_sha256(arguments.at, arguments.len, digest))
+        return false;
+    hf_hex(digest, sizeof digest, hex);
+    for (size_t i = 0; i < turned->effect_count; i++)
+        if (hf_same(turned->effects[i].key, key))
+            return strstr(turned->effects[i].envelope, hex) != NULL;
+    return false;
+}
+
+/* The tool and its arguments, from the records of the turn. */
+static void fact_call(struct maker *m, const struct hf_session_answer *turned,
+                      const char *key)
+{
+    struct hf_effect_name name;
+    const struct hf_part *call = hf_effect_key_read(key, &name) && name.call_id[0]
+                                     ? call_of(turned, name.call_id)
+                                     : NULL;
+    if (!call)
+        return;
+    fact_text(m, "tool", call->tool);
+    if (call->content.len <= FACT_JSON && was_made_with(turned, key, call->content))
+        fact_raw(m, "arguments",
+                 hf_arena_copy(&m->made->arena, call->content.at, call->content.len));
+}
+
+/* Why it is not known how the effect ended. */
+static void fact_outcome(struct maker *m, const char *outcome)
+{
+    struct json_t *json = NULL;
+    struct hf_span text = { outcome, strlen(outcome) };
+    if (hf_json_parse(text, FACT_JSON, "outcome", &json, NULL))
+        return; /* a long one, which `session turn` shows */
+    fact_text(m, "reason", hf_json_as_text(hf_json_member(json, "reason")));
+    hf_json_free(json);
+}
+
+static int show_effect(struct maker *m, struct hf_store *store,
+                       const struct hf_session_effect *effect, struct hf_err *err)
 {
     struct hf_attention_item item = { .what = m->what,
                                       .severity = HF_SEVERITY_NOW,
@@ -668,12 +725,25 @@ static int show_effect(struct maker *m, const struct hf_session_effect *effect)
                                       .tenant = "",
                                       .kind = keep(m, effect->kind),
                                       .since = effect->started_at };
+    struct hf_session_answer *turned = hf_session_answer_new(store->alloc);
+    int rc = turned ? store->methods->sessions->turn(store, effect->session_id,
+                                                     effect->turn_id, turned, err)
+                    : HF_ENOMEM;
     begin_item(m);
     fact_text(m, "key", effect->key);
     fact_text(m, "session_id", effect->session_id);
-    act(m, "session.log");
+    fact_text(m, "recovery", effect->recovery);
+    fact_outcome(m, effect->outcome);
+    if (rc == 0)
+        fact_call(m, turned, effect->key);
+    else if (rc == HF_ENOTFOUND || rc == HF_ECORRUPT)
+        rc = 0; /* pruned since, or damaged: `doctor` says so */
+    act(m, "session.turn");
     input_text(m, "session_id", effect->session_id);
-    return end_item(m, &item);
+    input_text(m, "turn", effect->turn_id);
+    rc = rc ? rc : end_item(m, &item);
+    hf_session_answer_free(turned);
+    return rc;
 }
 
 /* There are more effects than were read; `list` shows them. */
@@ -694,7 +764,7 @@ static int look_effects(struct maker *m, struct hf_store *store,
     int rc = page ? sessions->unknown(store, m->who, NULL, query->limit, page, err)
                   : HF_ENOMEM;
     for (size_t i = 0; rc == 0 && i < page->effect_count; i++)
-        rc = show_effect(m, &page->effects[i]);
+        rc = show_effect(m, store, &page->effects[i], err);
     if (rc == 0 && page->next)
         more_effects(m, "session.list");
     hf_session_answer_free(page);

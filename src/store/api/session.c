@@ -619,10 +619,22 @@ static bool is_effect_key(const char *key)
     return key && hf_effect_key_read(key, &name);
 }
 
+/* What the key says in addition to its parts: the attempt, and whether it is a call of a tool. */
+static bool is_as_its_key(const struct hf_effect_entry *one)
+{
+    struct hf_effect_name name;
+    bool call = hf_effect_key_read(one->key, &name) && name.call_id[0];
+    return one->attempt == (call ? name.attempt : 0) &&
+           !hf_same(one->kind, call ? "llm_call" : "tool_call");
+}
+
 static int check_begun(const struct hf_effect_entry *one, struct hf_err *err)
 {
     if (!is_effect_key(one->key) || !one->kind)
         return hf_fail(err, HF_EINVAL, "begun", "an effect has a key and a kind");
+    if (!is_as_its_key(one))
+        return hf_fail(err, HF_EINVAL, "begun",
+                       "effect %s: its key is of another kind or attempt", one->key);
     if (one->recovery <= HF_RECOVERY_NONE || one->recovery >= HF_RECOVERY_COUNT)
         return hf_fail(err, HF_EINVAL, "begun",
                        "effect %s must declare its class: safe, keyed, probe or ask",
@@ -829,6 +841,8 @@ static int check_back(const struct hf_session_back *back, struct hf_err *err)
     int rc = hf_session_id_check(back->session_id, err);
     if (rc == 0 && back->reason)
         rc = hf_check_text(back->reason, (size_t)HF_MAX_REASON_BYTES, "reason", err);
+    if (rc == 0 && back->active_ms < 0)
+        rc = hf_fail(err, HF_EINVAL, "active_ms", "active_ms must not be negative");
     return rc ? rc : api_check_time(back->delay_ms, "delay_ms", err);
 }
 

@@ -3,10 +3,11 @@
  *
  * A claim takes the session's lease. With it, the open turn continues (its inputs run under the
  * lease), or a turn begins with the next input. A turn whose workers died too often is poison: its
- * inputs are held for an operator, and the turn ends without a commit. A session without a turn and
- * without inputs is idle, and is marked so that no claim looks at it again. A claim names a
- * session, or agents: then it tries sessions whose lease has lapsed, and those that are ready,
- * oldest first. It skips a session that is damaged, and fails only if it gets no other one. */
+ * inputs are held for an operator, and the turn is set aside with its journal, its save and its
+ * nodes, until the operator releases them. A session without a turn and without inputs is idle, and
+ * is marked so that no claim looks at it again. A claim names a session, or agents: then it tries
+ * sessions whose lease has lapsed, and those that are ready, oldest first. It skips a session that
+ * is damaged, and fails only if it gets no other one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,7 +137,8 @@ static void add_turn(struct claiming *c, struct hf_ops *ops,
         if (!c->request->session_id) /* any: then one that has something to do */
             add_by_session(ops, HF_SQL_SESSION_HAS_TURN, row);
         add_by_session(ops, HF_SQL_SESSION_DROP_NODES, row);
-        add_by_session(ops, HF_SQL_EFFECTS_DROP, row);
+        add_by_session(ops, HF_SQL_EFFECTS_LEAVE, row);
+        hf_ops_text(ops, "{\"reason\":\"the turn was set aside, and began anew\"}");
         add_by_session(ops, HF_SQL_WAITS_DROP, row);
         add_by_session(ops, HF_SQL_TURN_BEGIN, row);
         add_by_session(ops, HF_SQL_TURN_TAKE_INPUT, row);
@@ -276,7 +278,7 @@ static int write_claim(struct claiming *c, const struct hf_session_row *row,
     return rc;
 }
 
-/* The open turn ends without a commit, and the session is free. */
+/* The open turn ends without a commit, or is set aside, and the session is free. */
 static int end_turn(struct claiming *c, const struct hf_session_row *row,
                     const struct hf_session_plan *plan, struct hf_err *err)
 {
@@ -306,7 +308,8 @@ static int end_turn(struct claiming *c, const struct hf_session_row *row,
         hf_ops_text(&ops, HF_WAIT_OUTCOME_CANCELLED);
     }
     session_waits_end(&ops, c->who, row->s.session_id, row->s.turn_id);
-    add_by_session(&ops, HF_SQL_SESSION_DROP_NODES, row);
+    if (plan->move == HF_TURN_VOID)
+        add_by_session(&ops, HF_SQL_SESSION_DROP_NODES, row);
     hf_ops_call(&ops, HF_SQL_SESSION_TURN_OFF, 1);
     hf_ops_text(&ops, row->s.session_id);
     session_ring(&ops);
@@ -416,8 +419,10 @@ static bool add_candidates(struct claiming *c, const struct hf_ops *look, size_t
         struct hf_err why = { 0 };
         struct hf_session_row *row = &rows[*count];
         int rc = session_read_seen(found, i, row, &why);
-        if (rc && skips(c, rc, &why))
+        if (rc) {
+            (void)skips(c, rc, &why); /* a row is unreadable only if it is damaged */
             continue;
+        }
         bool live = hf_lease_live(&row->lease, look->batch.lease_now) &&
                     row->check_at > 0;
         any_live |= live;

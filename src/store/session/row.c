@@ -242,6 +242,7 @@ int session_turn_show(struct hf_session_answer *answer, const struct hf_ops *ops
     turn->base_revision = hf_out_i64(call, 0, TURN(BASE_REVISION));
     turn->step = hf_out_i64(call, 0, TURN(STEP));
     turn->node_count = hf_out_i64(call, 0, TURN(NODE_COUNT));
+    turn->effects_past = hf_out_i64(call, 0, TURN(EFFECTS_PAST));
     turn->started_at = hf_out_i64(call, 0, TURN(STARTED_AT));
     turn->turn_id = session_copied(answer, hf_out(call, 0, TURN(TURN_ID)), &failed);
     turn->save.at = session_copied(answer, save, &failed);

@@ -52,6 +52,7 @@ static int add_step(struct stepping *s, struct hf_ops *ops, struct hf_err *err)
     hf_ops_text(ops, s->packed.transients);
     hf_ops_bytes(ops, step->save.at, step->save.len);
     hf_ops_i64(ops, step->active_ms);
+    hf_ops_i64(ops, (int64_t)step->begun_count);
     session_nodes_add(ops, step->session_id, step->turn_id, step->node_count, &s->packed);
     s->effects = session_effects_add(ops, step, s->token.fence);
     s->effects_end = ops->batch.call_count;

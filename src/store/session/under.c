@@ -150,6 +150,11 @@ static int hand_back_once(struct hf_store *handle, const struct hf_caller *who,
     hf_ops_init(&ops, sql_store_of(handle)->sql, handle->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_FENCED, 1);
     session_put_token(&ops, back->session_id, token);
+    if (back->active_ms > 0) {
+        hf_ops_call(&ops, HF_SQL_TURN_ACTIVE, HF_ANY_COUNT);
+        hf_ops_text(&ops, back->session_id);
+        hf_ops_i64(&ops, back->active_ms);
+    }
     session_back_add(&ops, who, back->session_id, token, back->reason);
     session_free_add(&ops, back->session_id, token, &end);
     int rc = hf_ops_write(&ops, err);

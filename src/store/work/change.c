@@ -301,8 +301,33 @@ static void cancel_waiting(struct hf_ops *ops, const struct change_slot *slot)
     hf_ops_ring_queue(ops, "session", 64);
 }
 
+static size_t put_turn(struct hf_ops *ops, enum hf_sql_id statement,
+                       const struct hf_row *row)
+{
+    size_t call = hf_ops_call(ops, statement, HF_ANY_COUNT);
+    hf_ops_text(ops, row->w.session_id);
+    hf_ops_text(ops, row->w.work_id);
+    return call;
+}
+
+/* The turn of a released input continues if it is whole, and is then the session's open turn.
+ * Otherwise it begins anew, but only on a person's word if it has called a tool that is not safe:
+ * the new call has another key. */
+static void add_reopen(struct hf_ops *ops, struct change_slot *slot)
+{
+    const struct hf_row *row = &slot->step.row;
+    hf_ops_call(ops, HF_SQL_LEASE_LOCK_SESSION, HF_ANY_COUNT);
+    hf_ops_text(ops, row->w.session_id);
+    put_turn(ops, HF_SQL_SESSION_REOPEN, row);
+    put_turn(ops, HF_SQL_WAITS_REOPEN, row);
+    if (!slot->change->anew)
+        slot->performed = put_turn(ops, HF_SQL_EFFECTS_NONE_PERFORMED, row);
+    hf_ops_call(ops, HF_SQL_TURN_TAKE_INPUT, HF_ANY_COUNT);
+    hf_ops_text(ops, row->w.session_id);
+}
+
 /* A session is informed that its running input got a request, or that one may begin a turn. */
-static void tell_session(struct hf_ops *ops, const struct change_slot *slot)
+static void tell_session(struct hf_ops *ops, struct change_slot *slot)
 {
     const struct hf_row *row = &slot->step.row;
     if (row->w.session_id && slot->was.w.waiting_kind &&
@@ -310,6 +335,8 @@ static void tell_session(struct hf_ops *ops, const struct change_slot *slot)
         cancel_waiting(ops, slot);
     if (!row->w.session_id || hf_status_terminal(row->status))
         return;
+    if (slot->change->verb == HF_VERB_RELEASE)
+        add_reopen(ops, slot);
     hf_ops_call(ops, HF_SQL_SESSION_MAKE_READY, HF_ANY_COUNT);
     hf_ops_text(ops, row->w.session_id);
     hf_ops_text(ops, row->status == HF_STATUS_RUNNING ? row->w.cancel_request : NULL);
@@ -337,6 +364,7 @@ static int add_writes(struct changing *c, struct hf_ops *ops, struct hf_err *err
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
         struct change_slot *slot = &c->slots[i];
         slot->first_call = ops->batch.call_count;
+        slot->performed = 0;
         if (!writes(slot))
             continue;
         if (slot->change->verb == HF_VERB_RENEW)
@@ -383,6 +411,32 @@ static int refuse_key(struct changing *c, size_t call, const struct hf_err *met,
         (void)hf_fail(&why, HF_ECONFLICT, "dedup_key",
                       "another unit with this dedup key is not finished");
     return change_refuse(c, slot, &why);
+}
+
+/* A release was refused, since the turn would perform an effect again. */
+static int refuse_performed(struct changing *c, struct change_slot *slot,
+                            struct hf_err *err)
+{
+    struct hf_ops ops;
+    struct hf_err why;
+    hf_ops_init(&ops, c->store->sql, c->store->handle.alloc);
+    hf_ops_call(&ops, HF_SQL_EFFECT_PERFORMED, HF_ANY_COUNT);
+    hf_ops_text(&ops, slot->step.row.w.work_id);
+    int rc = hf_ops_read(&ops, err);
+    const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
+    if (found && found->out_count > 0) {
+        (void)hf_fail(
+            &why, HF_ETRANSITION, "anew",
+            "the turn of %.60s would perform effect %.60s again (%s, %s), since "
+            "its session continued: release it with anew, or cancel it",
+            slot->step.row.w.work_id,
+            hf_out_text(found, 0, HF_COL_EFFECT_PERFORMED_EFFECT_KEY),
+            hf_out_text(found, 0, HF_COL_EFFECT_PERFORMED_RECOVERY),
+            hf_out_text(found, 0, HF_COL_EFFECT_PERFORMED_STATUS));
+        rc = change_refuse(c, slot, &why);
+    }
+    hf_ops_fini(&ops);
+    return rc;
 }
 
 static bool any_write(const struct changing *c)
@@ -510,6 +564,12 @@ static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *writ
             return HF_EGUARD; /* the same operation was applied at the same moment */
         if (rc == HF_ECONFLICT) {
             rc = refuse_key(c, write->batch.failed_call, &met, err);
+            return rc ? rc : HF_EGUARD;
+        }
+        struct change_slot *slot = slot_of_call(c, write->batch.failed_call);
+        if (rc == HF_EGUARD && slot && slot->performed &&
+            slot->performed == write->batch.failed_call) {
+            rc = refuse_performed(c, slot, err);
             return rc ? rc : HF_EGUARD;
         }
         (void)hf_fail_as(err, rc, &met); /* `rc` is used below */

@@ -16,6 +16,8 @@ struct change_slot {
     int64_t signal;       /* that was kept, and ends a wait at once; 0: none */
     struct hf_row waited; /* then the row between the two */
     size_t first_call;    /* of its writes */
+    size_t
+        performed; /* call that refuses a release which would repeat effects; 0: none */
     size_t read_back; /* call that reads the row after them; 0: the decided row is it */
     bool answered;    /* its item is answered */
     bool refused;

@@ -35,7 +35,8 @@ static int content_hash(const struct changing *c, uint8_t ret_hash[HF_DIGEST_BYT
         };
         const int64_t numbers[] = { change->verb,       change->status,
                                     change->timeout_ms, change->escalate_after_ms,
-                                    change->pid,        change->ttl_ms };
+                                    change->pid,        change->ttl_ms,
+                                    change->anew };
         for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
             hf_digest_text(&digest, texts[k]);
         for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
