@@ -104,6 +104,7 @@ static void draw_new(struct pair *pair, struct dice *dice, struct hf_work_spec *
     new->source = (enum hf_source)(1 + roll(dice, HF_SOURCE_COUNT - 1));
     (void)snprintf(name, sizeof(name), "s-%u", roll(dice, one_in(dice, 4) ? 5 : 4000));
     new->source_id = pair_text(pair, name);
+    new->parent_work_id = strchr(name, '1') ? parents[strlen(name) % 2] : NULL;
     if (new->source == HF_SOURCE_SCHEDULER || one_in(dice, 5))
         new->source_run_id = one_in(dice, 2) ? "run-1" : "run-2";
     new->kind = one_in(dice, 3) ? NULL : PICK(dice, kinds);
@@ -116,7 +117,6 @@ static void draw_new(struct pair *pair, struct dice *dice, struct hf_work_spec *
     new->disposition = PICK(dice, dispositions);
     if (one_in(dice, 8))
         new->ref = PICK(dice, refs);
-    new->parent_work_id = one_in(dice, 8) ? PICK(dice, parents) : NULL;
     new->payload = one_in(dice, 3) ? "{\"n\": 1}" : NULL;
     new->priority = one_in(dice, 2) ? -1 : (int)roll(dice, 10);
     draw_limits(dice, new);
@@ -736,8 +736,7 @@ static void draw_list(struct dice *dice, struct hf_filter *filter)
     filter->before = one_in(dice, 12) ? 1800000000000 + 2 * PICK(dice, spans) : 0;
 }
 
-/* A word that units are made with, or the id of a unit, which has made others if its wait went on
- * for too long. */
+/* A word that units are made with, or the id of a unit: a wait that is late makes units. */
 static const char *draw_parent(struct pair *pair, struct dice *dice,
                                struct hf_filter filters[SIDES])
 {
