@@ -141,6 +141,7 @@ PAIRS = [
     ("job.cancel", [LATER], ["--id", "$ID", "--reason", "sent by hand"]),
     ("job.run_now", [LATER], ["--id", "$ID", "--reason", "now"]),
     ("job.release", [LATER], ["--id", "$ID", "--reason", "fixed"]),  # it is not held: refused
+    ("job.release", [LATER], ["--id", "$ID", "--reason", "fixed", "--anew"]),
     ("limit.set", [], ["--name", "key:acme", "--max", "2", "--rate", "10", "--per", "1m",
                        "--burst", "3"]),
     ("limit.set", [("limit.set", {"name": "key:acme", "max_running": 2})],
