@@ -126,6 +126,20 @@ class Schedule(Case):
         self.assertIn("upcoming", self.cli("schedule", "show", "nightly").out)
         self.assertEqual(len(self.ok("schedule", "preview", "nightly")["items"]), 5)
 
+    def test_the_cursor_that_is_printed_works_when_it_is_pasted(self):
+        names = ["a 'b' $(false) \"c\" \\ 1:x,2", "z", "é*?;&"]
+        for name in names:
+            self.add(name, "--every", "10m")
+        shown, options = [], ""
+        while options is not None:
+            done = subprocess.run(["sh", "-c", f'"$0" schedule list --limit 1 --json{options}; '
+                                   f'"$0" schedule list --limit 1{options} >/dev/null', HOLDFAST],
+                                  env=self.env, capture_output=True, text=True, check=True)
+            shown += [i["name"] for i in json.loads(done.stdout)["items"]]
+            more = [line for line in done.stderr.splitlines() if "more rows: " in line]
+            options = " " + more[0].split("more rows: ")[1] if more else None
+        self.assertEqual(shown, names)
+
     def test_update_keeps_what_is_not_given(self):
         self.add("s", "--cron", "0 2 * * *", "--tz", "Asia/Kolkata", "--kind", "k", "--days",
                  "and", "--payload", "1")

@@ -11,11 +11,21 @@
 #define OPEN 500
 #define ENDED 50000
 
+/* Arguments of lists: after, the limit, the last key, the bytes. */
+#define SESSIONS                                                                         \
+    {                                                                                    \
+        [0] = 1, [5] = 101, [6] = 9, [7] = 1                                             \
+    }
+#define PROCESSES                                                                        \
+    {                                                                                    \
+        [0] = 1, [15] = 101, [18] = 9, [19] = 1                                          \
+    }
+
 /* A part of each plan, and arguments; 0 is null. */
 static const struct {
     enum hf_sql_id statement;
     const char *plan;
-    int64_t args[7];
+    int64_t args[20];
 } reads[] = {
     { HF_SQL_SEEN_SILENT, "USING INDEX work_owner", { 0, 201 } },
     { HF_SQL_SEEN_LAPSING, "USING INDEX work_owner", { 0, 201 } },
@@ -40,6 +50,12 @@ static const struct {
     { HF_SQL_SEEN_LIMITS, "USING INDEX work_owner", { 20000 } },
     { HF_SQL_OCCURRENCE_WINDOW, "USING COVERING INDEX occurrence_made", { 0, 9 } },
     { HF_SQL_OCCURRENCE_LIST, "USING INDEX occurrence_made", { 0, 0, 0, 0, 0, 101, 1 } },
+    { HF_SQL_SESSION_LIST, "SEARCH s USING INTEGER PRIMARY KEY", SESSIONS },
+    { HF_SQL_SESSION_LIST_NEWEST, "SEARCH s USING INTEGER PRIMARY KEY", SESSIONS },
+    { HF_SQL_PROCESS_LIST, "SEARCH p USING INTEGER PRIMARY KEY", PROCESSES },
+    { HF_SQL_PROCESS_LIST_BRIEF, "SEARCH p USING INTEGER PRIMARY KEY", PROCESSES },
+    { HF_SQL_PROCESS_LIST_NEWEST, "SEARCH p USING INTEGER PRIMARY KEY", PROCESSES },
+    { HF_SQL_PROCESS_LIST_NEWEST_BRIEF, "SEARCH p USING INTEGER PRIMARY KEY", PROCESSES },
     { HF_SQL_OVERVIEW_QUEUES, "INDEX work_claim", { 0, 1000 } },
     { HF_SQL_OVERVIEW_HOLDERS, "USING INDEX work_owner", { 0, 0, 1000 } },
     { HF_SQL_OVERVIEW_AGES, "USING INDEX work_claim", { 0, 0 } },
@@ -96,10 +112,14 @@ static int pages_of(struct lite *lite, size_t i)
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(db, one->text, -1, &statement, NULL) != SQLITE_OK)
         fail_msg("%s: %s", one->name, sqlite3_errmsg(db));
-    for (int k = 0; k < one->params; k++)
+    for (int k = 0; k < one->params; k++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "$%d", k + 1);
+        int slot = sqlite3_bind_parameter_index(statement, name);
         if (reads[i].args[k])
-            assert_int_equal(sqlite3_bind_int64(statement, k + 1, reads[i].args[k]),
+            assert_int_equal(sqlite3_bind_int64(statement, slot, reads[i].args[k]),
                              SQLITE_OK);
+    }
     int before = fetched(db), rc = SQLITE_ROW;
     while (rc == SQLITE_ROW)
         rc = sqlite3_step(statement);

@@ -543,9 +543,9 @@ static void a_server_sends_no_more_than_the_bytes_of_a_page(void **state)
     "SELECT i FROM n)"
 #define SERIES_PG "generate_series(1, 45000) AS n(i)"
 
-/* Schedules and subscriptions by plain SQL, created one after another. The first of each is of the
- * origin or source type "first", the last is paused or disabled. */
-#define NAMED_ROWS(series, name)                                                         \
+/* Schedules, subscriptions and occurrences by plain SQL, created one after another. The first of
+ * each is of the origin or source type "first", the last is paused or disabled. */
+#define NAMED_ROWS(series, name, hash)                                                   \
     "INSERT INTO work_schedule (name, state, timing, every_ms, start_at, zone, days, "   \
     "overlap, catch_up, miss_threshold_ms, kind, queue, priority, max_attempts, "        \
     "disposition, revision, next_at, made, skipped, failures, created_at, updated_at, "  \
@@ -560,7 +560,12 @@ static void a_server_sends_no_more_than_the_bytes_of_a_page(void **state)
     "SELECT " name ", '', 'host', " name ", "                                            \
     "coalesce(CASE WHEN i = 45000 THEN 'disabled' END, 'enabled'), 'i', 1, "             \
     "coalesce(CASE WHEN i = 1 THEN 'first' END, 'other'), 'k', 'k', 'q', 1, 1, "         \
-    "'rerunnable', 'r', 0, i, i FROM " series
+    "'rerunnable', 'r', 0, i, i FROM " series ";"                                        \
+    "INSERT INTO occurrence (occurrence_id, tenant, source_type, source_key, "           \
+    "idempotency_key, content_hash, occurred_at, created_at) "                           \
+    "SELECT " name                                                                       \
+    ", '', coalesce(CASE WHEN i = 1 THEN 'first' END, 'other'), 'k', " name ", " hash    \
+    ", i, i FROM " series
 
 /* Reads pages: the first `empty` have no row and are continued, the next has one and ends it. */
 static void read_schedules(struct hf_store *store, struct hf_schedule_filter filter,
@@ -595,6 +600,29 @@ static void read_subscriptions(struct hf_store *store, struct hf_trigger_filter 
     hf_subscriptions_free(before);
 }
 
+static void count_row(void *count, const struct hf_occurrence *unused)
+{
+    (void)unused;
+    ++*(int *)count;
+}
+
+static void read_occurrences(struct hf_store *store, int empty)
+{
+    struct hf_occurrence_next next = { "" };
+    struct hf_occurrence_filter filter = { .size = sizeof(filter),
+                                           .source_type = "first" };
+    for (int page = 0; page <= empty; page++) {
+        int count = 0;
+        char after[sizeof(next.cursor)];
+        memcpy(after, next.cursor, sizeof(after));
+        filter.after = *after ? after : NULL;
+        assert_int_equal(
+            hf_occurrence_list(store, NULL, &filter, count_row, &count, &next, NULL), 0);
+        assert_int_equal(count, page == empty);
+        assert_int_equal(*next.cursor != 0, page < empty);
+    }
+}
+
 /* 45,000 rows are two windows of 20,000 and a rest. */
 static void read_named(struct hf_store *store)
 {
@@ -604,6 +632,7 @@ static void read_named(struct hf_store *store)
     read_subscriptions(store, (struct hf_trigger_filter){ .state = "disabled" }, 2);
     read_subscriptions(
         store, (struct hf_trigger_filter){ .source_type = "first", .newest = true }, 2);
+    read_occurrences(store, 2);
     /* Of a tenant that has none, no page looks on. */
     const struct hf_caller other = { .size = sizeof(other), .tenant = "other" };
     struct hf_schedules *none = NULL;
@@ -626,7 +655,7 @@ static void a_page_by_name_looks_at_20000_rows_on_sqlite(void **state)
     assert_int_equal(hf_store_open(path, &options, &store, NULL), 0);
     hf_store_close(store);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    execute(db, NAMED_ROWS(SERIES_LITE, "printf('n%05d', i)"));
+    execute(db, NAMED_ROWS(SERIES_LITE, "printf('n%05d', i)", "x'00'"));
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     assert_int_equal(hf_store_open(path, &options, &store, NULL), 0);
     read_named(store);
@@ -640,15 +669,100 @@ static void a_page_by_name_looks_at_20000_rows_on_sqlite(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+#define KEYED_ROWS                                                                       \
+    "INSERT INTO session (session_id, tenant, agent, created_at, updated_at, chain) "    \
+    "SELECT 's' || i, '', 'a', i, i, decode(repeat('00', 32), 'hex') FROM " SERIES_PG    \
+    ";INSERT INTO session_meta (session_key, relation, request_hash) "                   \
+    "SELECT session_key, 'root', '\\x00' FROM session;"                                  \
+    "INSERT INTO process (seq, identity_kind, originator, created_at) "                  \
+    "SELECT 4 * i, 'k', 'host', i FROM " SERIES_PG
+
+#define PROCESS_ARGS                                                                     \
+    { 2, 1, NULL }, { 4, 0, "0" }, { 16, 101, NULL },                                    \
+    {                                                                                    \
+        20, BYTES, NULL                                                                  \
+    }
+#define PROCESS_LOW { 1, 0, "0" }, { 19, 20000, NULL }, PROCESS_ARGS
+#define PROCESS_HIGH { 1, NEWEST, NULL }, { 19, 160001, NULL }, PROCESS_ARGS
+#define SESSION_ARGS                                                                     \
+    { 5, 0, "0" }, { 6, 101, NULL },                                                     \
+    {                                                                                    \
+        8, BYTES, NULL                                                                   \
+    }
+
+static const struct reading planned[] = {
+    { "sessions",
+      HF_SQL_SESSION_LIST,
+      false,
+      { { 1, 0, "0" }, { 7, 20000, NULL }, SESSION_ARGS } },
+    { "sessions, newest",
+      HF_SQL_SESSION_LIST_NEWEST,
+      false,
+      { { 1, NEWEST, NULL }, { 7, 25001, NULL }, SESSION_ARGS } },
+    { "sessions, window", HF_SQL_SESSION_WINDOW, false, { { 1, 0, "0" } } },
+    { "sessions, window, newest",
+      HF_SQL_SESSION_WINDOW_NEWEST,
+      false,
+      { { 1, NEWEST, NULL } } },
+    { "processes", HF_SQL_PROCESS_LIST, false, { PROCESS_LOW } },
+    { "processes, brief", HF_SQL_PROCESS_LIST_BRIEF, false, { PROCESS_LOW } },
+    { "processes, newest", HF_SQL_PROCESS_LIST_NEWEST, false, { PROCESS_HIGH } },
+    { "processes, newest, brief",
+      HF_SQL_PROCESS_LIST_NEWEST_BRIEF,
+      false,
+      { PROCESS_HIGH } },
+    { "occurrences",
+      HF_SQL_OCCURRENCE_LIST,
+      false,
+      { { 1, 0, "" },
+        { 2, 0, "" },
+        { 6, 101, NULL },
+        { 7, BYTES, NULL },
+        { 8, NEWEST, NULL },
+        { 9, 25001, NULL } } },
+    { "occurrences, window",
+      HF_SQL_OCCURRENCE_WINDOW,
+      false,
+      { { 1, 0, "" }, { 2, NEWEST, NULL } } },
+};
+
+/* With 45,000 rows each a plan that scans a table is a wrong one. */
+static void check_plans(PGconn *db)
+{
+    pg_execute(db, "SET session_replication_role = replica;"
+                   "SET plan_cache_mode = force_generic_plan");
+    pg_execute(db, KEYED_ROWS);
+    pg_rows(db, 1, 45000, true);
+    pg_execute(db, "ANALYZE");
+    for (size_t i = 0; i < sizeof(planned) / sizeof(planned[0]); i++) {
+        PGresult *plan = pg_run(db, &planned[i], "EXPLAIN ");
+        bool indexed = false;
+        for (int k = 0; k < PQntuples(plan); k++) {
+            const char *line = PQgetvalue(plan, k, 0);
+            if (strstr(line, "Seq Scan on session ") ||
+                strstr(line, "Seq Scan on session_meta") ||
+                strstr(line, "Seq Scan on process ") ||
+                strstr(line, "Seq Scan on occurrence") ||
+                strstr(line, "Seq Scan on work_"))
+                fail_msg("%s: %s", planned[i].label, line);
+            indexed = indexed || strstr(line, "Index");
+        }
+        if (!indexed)
+            fail_msg("%s reads no index", planned[i].label);
+        PQclear(plan);
+    }
+}
+
 static void a_page_by_name_looks_at_20000_rows_on_postgres(void **state)
 {
     (void)state;
     struct hf_store *store = pg_server_store(&server, "named");
     PGconn *db = PQconnectdb(server.url);
     pg_execute(db, "SET search_path = named");
-    pg_execute(db, NAMED_ROWS(SERIES_PG, "'n' || lpad(i::text, 5, '0')"));
-    PQfinish(db);
+    pg_execute(db, NAMED_ROWS(SERIES_PG, "'n' || lpad(i::text, 5, '0')", "'\\x00'"));
     read_named(store);
+    check_plans(db);
+    PQfinish(db);
     hf_store_close(store);
 }
 

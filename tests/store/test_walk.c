@@ -191,7 +191,7 @@ static void send(const struct hf_caller *who, const char *session_id,
 }
 
 /* A turn of the session that waits, with `count` waits: PREFIX-FROM and those after it. Their
- * deadlines are between those of the kept ones. */
+ * deadlines are those of kept ones; several share one. */
 static void put_away(const struct hf_caller *who, const char *session_id,
                      const char *prefix, int from, size_t count)
 {
@@ -205,14 +205,14 @@ static void put_away(const struct hf_caller *who, const char *session_id,
                                             .owner = "talker" };
     for (size_t i = 0; i < count; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "%s%d", prefix, from + (int)i);
-        waits[i] =
-            (struct hf_wait_spec){ .size = sizeof(waits[i]),
-                                   .kind = HF_WAIT_CUSTOM,
-                                   .name = names[i],
-                                   .answerer = count == WAITS ? "keeper" : "other",
-                                   .deadline_at = units[0].created_at + 3600000 +
-                                                  1000 * ((from + (int)i) * 29 % KEPT),
-                                   .policy = HF_AT_DEADLINE_RESULT };
+        waits[i] = (struct hf_wait_spec){ .size = sizeof(waits[i]),
+                                          .kind = HF_WAIT_CUSTOM,
+                                          .name = names[i],
+                                          .answerer = count == WAITS ? "keeper" : "other",
+                                          .deadline_at = units[0].created_at + 3600000 +
+                                                         1000 * ((from + (int)i) * 29 %
+                                                                 (KEPT / WAITS)),
+                                          .policy = HF_AT_DEADLINE_RESULT };
     }
     assert_int_equal(hf_session_claim(store, who, &claim, &claimed, NULL), 0);
     const struct hf_session_step step = { .size = sizeof(step),
