@@ -431,15 +431,18 @@ static int stop_before_run(struct job *job)
 static int wait_for_lane(struct job *job)
 {
     struct pollfd fds[1];
-    int rc = HF_EHELD;
-    while (rc == HF_EHELD || (rc == HF_ETRANSITION && waits_to_run(job))) {
+    bool waits;
+    int rc;
+    do {
         hf_answer_free(job->answer);
         job->answer = NULL;
         if (job->runner.told)
             return stop_before_run(job);
         runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
+        waits = waits_to_run(
+            job); /* before the claim: its error then says how the unit ended */
         rc = claim_unit(job);
-    }
+    } while (rc == HF_EHELD || (rc == HF_ETRANSITION && waits));
     return rc;
 }
 
