@@ -64,15 +64,18 @@ SELECT t.status, t.age, count(*) AS units
  GROUP BY t.status, t.age
 
 -- name: overview_leases
--- in: $1 tenant or null    out: how much of the term is left, rows
-SELECT t.part, count(*) AS units
-  FROM (SELECT CASE WHEN w.lease_expires_at <= hf_lease_now() THEN 3
-                    WHEN 3 * (w.lease_expires_at - hf_lease_now()) < w.lease_ttl_ms THEN 2
-                    WHEN 3 * (w.lease_expires_at - hf_lease_now()) < 2 * w.lease_ttl_ms THEN 1
-                    ELSE 0 END AS part
-          FROM work_state w
-         WHERE w.owner IS NOT NULL AND w.status = 'running' AND w.lease_expires_at IS NOT NULL
-           AND ($1::text IS NULL OR w.tenant = $1)) AS t
+-- Leases of units that run and of sessions whose turn is open. The units of such a turn have no
+-- lease of their own.
+-- in: $1 tenant or null    out: how much of the term is left, leases
+SELECT t.part, count(*) AS leases
+  FROM (SELECT CASE WHEN l.left_ms <= 0 THEN 3
+                    WHEN 3 * l.left_ms < l.ttl_ms THEN 2
+                    WHEN 3 * l.left_ms < 2 * l.ttl_ms THEN 1 ELSE 0 END AS part
+          FROM (SELECT w.lease_expires_at - hf_lease_now() AS left_ms, w.lease_ttl_ms AS ttl_ms
+                  FROM work_state w WHERE {leased}
+                UNION ALL
+                SELECT s.lease_expires_at - hf_lease_now(), s.lease_ttl_ms
+                  FROM session s WHERE {session_leased} AND s.turn_key IS NOT NULL) AS l) AS t
  GROUP BY t.part
 
 -- At most 100 of its deliveries; the operation that lists them shows all.

@@ -35,6 +35,8 @@ typedef void hf_each_queue(void *user, const struct hf_queue *queue);
 HF_API HF_MUST_USE int hf_queue_list(struct hf_store *store, const struct hf_caller *who,
                                      hf_each_queue *each, void *user, struct hf_err *err);
 
+/* A host is known by its boot id. No host name is stored: hosts may share a name or change it, and
+ * the id also tells a host from the same one before a restart. */
 struct hf_holder {
     const char *owner;
     const char *incarnation;
@@ -44,7 +46,7 @@ struct hf_holder {
     hf_ms least_left_ms; /* of a lease; negative: it has lapsed */
     hf_ms most_left_ms;
     hf_ms active_at;  /* the last activity that was reported */
-    const char *boot; /* of the machine; NULL: not known */
+    const char *boot; /* boot id of the host; NULL: not known */
     int64_t pid;      /* on it; 0: not known */
     bool twin;        /* another incarnation of this owner holds work at once */
 };
@@ -63,11 +65,11 @@ HF_API HF_MUST_USE int hf_holder_list(struct hf_store *store, const struct hf_ca
 
 struct hf_age_table {
     int64_t open[HF_STATUS_COUNT][HF_AGES]; /* by the age of the unit */
-    int64_t leases[HF_LEASE_PARTS];         /* of units that run */
+    int64_t leases[HF_LEASE_PARTS];         /* of units that run, and of open turns */
 };
 
-/* Open units by status and age, and leases by the rest of their term. HF_EINVAL, and the
- * errors of a store. */
+/* Open units by status and age, and leases by the rest of their term. The units of an open turn
+ * run on one lease, that of their session. HF_EINVAL, and the errors of a store. */
 HF_API HF_MUST_USE int hf_work_ages(struct hf_store *store, const struct hf_caller *who,
                                     struct hf_age_table *ret_ages, struct hf_err *err);
 

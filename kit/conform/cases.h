@@ -618,7 +618,8 @@
     X(queues_are_counted_by_name, 0)                                                     \
     X(holders_are_listed_and_two_at_once_are_twins, 0)                                   \
     X(holders_of_sessions_have_the_leases_of_those, HF_CONFORM_SESSIONS)                 \
-    X(ages_are_of_open_units_and_of_what_is_left_of_leases, 0)
+    X(ages_are_of_open_units_and_of_what_is_left_of_leases, 0)                           \
+    X(ages_count_the_lease_of_an_open_turn_once, HF_CONFORM_SESSIONS)
 
 #define CASES_OF_EFFECT(X)                                                               \
     X(d39_an_effect_is_begun_once_and_settled_once, HF_CONFORM_SESSIONS)                 \

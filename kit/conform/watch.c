@@ -674,3 +674,28 @@ test_case(ages_are_of_open_units_and_of_what_is_left_of_leases)
     CODE(0, kit_called(t, hf_work_ages(t->store, &t->who, &ages, kit_err(t))));
     EQ(1, ages.leases[3]);
 }
+
+test_case(ages_count_the_lease_of_an_open_turn_once)
+{
+    struct hf_age_table ages;
+    kit_session(t, "s");
+    send("s", NULL, "question");
+    kit_session(t, "idle"); /* no lease, no turn */
+    open_by(.session_id = "s", .owner = "w", .incarnation = "a", .ttl_ms = SEC(60));
+    claim(.id = new_id()); /* for 45 s */
+    CODE(0, kit_called(t, hf_work_ages(t->store, &t->who, &ages, kit_err(t))));
+    EQ(2, ages.open[HF_STATUS_RUNNING][0]);
+    EQ(2, ages.leases[0]);
+    advance(SEC(31)); /* 29 s and 14 s are left */
+    CODE(0, kit_called(t, hf_work_ages(t->store, &t->who, &ages, kit_err(t))));
+    EQ(0, ages.leases[0]);
+    EQ(1, ages.leases[1]);
+    EQ(1, ages.leases[2]);
+    advance(SEC(29)); /* both have lapsed, one to the millisecond */
+    CODE(0, kit_called(t, hf_work_ages(t->store, &t->who, &ages, kit_err(t))));
+    EQ(0, ages.leases[2]);
+    EQ(2, ages.leases[3]);
+    t->who.tenant = "other";
+    CODE(0, kit_called(t, hf_work_ages(t->store, &t->who, &ages, kit_err(t))));
+    EQ(0, ages.leases[3]);
+}

@@ -78,7 +78,7 @@ static struct hf_age_row age_row(const struct hf_age_table *ages, enum hf_status
                                 .older = units[5] };
 }
 
-/* The leases of running units, by how much of their term is left. */
+/* The leases of running units and of sessions, by how much of their term is left. */
 static void tell_leases(struct op_call *call, const struct hf_age_table *ages)
 {
     const struct hf_lease_parts leases = { .over_two_thirds = ages->leases[0],

@@ -329,8 +329,8 @@ const struct op op_work_rows[] = {
       .errors = op_write_errors, .role = OP_OPERATOR, .route = "POST /v1/work/sweep",
       .flags = OP_MUST_EXIST, .run = op_run_sweep },
     { "work.ages", "count open units by status and age",
-      "Leases are also counted by the time left of their term. Finished units are not "
-      "counted.",
+      "Leases of units, and of sessions whose turn is open, are also counted by the time "
+      "left of their term. Finished units are not counted.",
       op_no_inputs, NULL, .examples = ages_examples, .answer = OP_LIST, .shape = &hf_age_shape,
       .facts = &hf_lease_parts_shape, .errors = op_read_errors, READER(0),
       .route = "GET /v1/work/ages", .run = op_run_ages },

@@ -173,6 +173,21 @@ int m_holder_list(struct hf_store *store, const struct hf_caller *who, const cha
 
 /* ---- ages ----------------------------------------------------------------------------------- */
 
+static size_t part_left(hf_ms left, hf_ms ttl_ms)
+{
+    return left <= 0 ? 3 : 3 * left < ttl_ms ? 2 : 3 * left < 2 * ttl_ms ? 1 : 0;
+}
+
+static void count_turns(const struct m_call *call, struct hf_age_table *ages)
+{
+    for (size_t i = 0; i < call->disk->sessions.count; i++) {
+        const struct m_session *s = &call->disk->sessions.at[i];
+        bool mine = !call->who->tenant[0] || m_same(call->who->tenant, s->s.tenant);
+        if (mine && s->nonce && m_turn_open(call->disk, s))
+            ages->leases[part_left(s->expires_at - call->lease_now, s->ttl_ms)]++;
+    }
+}
+
 int m_ages(struct hf_store *store, const struct hf_caller *who,
            struct hf_age_table *ret_ages, struct hf_err *err)
 {
@@ -188,13 +203,9 @@ int m_ages(struct hf_store *store, const struct hf_caller *who,
         while (age < 5 && call.now - row->w.created_at >= bounds[age])
             age++;
         ret_ages->open[row->status][age]++;
-        if (row->status != HF_STATUS_RUNNING || !row->w.lease_expires_at)
-            continue;
-        int part = left <= 0                            ? 3
-                   : 3 * left < row->w.lease_ttl_ms     ? 2
-                   : 3 * left < 2 * row->w.lease_ttl_ms ? 1
-                                                        : 0;
-        ret_ages->leases[part]++;
+        if (row->status == HF_STATUS_RUNNING && row->w.lease_expires_at)
+            ret_ages->leases[part_left(left, row->w.lease_ttl_ms)]++;
     }
+    count_turns(&call, ret_ages);
     return 0;
 }

@@ -14,6 +14,7 @@ static const char *const incarnations[] = { "boot-1", "boot-1", "boot-2" };
 static const char *const classes[] = { "rate_limit", "validation", "gremlins",
                                        "transient_network" };
 static const char *const refs[] = { "ref-1", "ref-2", "ref-3" };
+static const char *const parents[] = { "parent-1", "parent-2" };
 static const char *const retries[] = {
     NULL,
     NULL,
@@ -103,6 +104,7 @@ static void draw_new(struct pair *pair, struct dice *dice, struct hf_work_spec *
     new->source = (enum hf_source)(1 + roll(dice, HF_SOURCE_COUNT - 1));
     (void)snprintf(name, sizeof(name), "s-%u", roll(dice, one_in(dice, 4) ? 5 : 4000));
     new->source_id = pair_text(pair, name);
+    new->parent_work_id = strchr(name, '1') ? parents[strlen(name) % 2] : NULL;
     if (new->source == HF_SOURCE_SCHEDULER || one_in(dice, 5))
         new->source_run_id = one_in(dice, 2) ? "run-1" : "run-2";
     new->kind = one_in(dice, 3) ? NULL : PICK(dice, kinds);
@@ -734,20 +736,34 @@ static void draw_list(struct dice *dice, struct hf_filter *filter)
     filter->before = one_in(dice, 12) ? 1800000000000 + 2 * PICK(dice, spans) : 0;
 }
 
+/* A word that units are made with, or the id of a unit: a wait that is late makes units. */
+static const char *draw_parent(struct pair *pair, struct dice *dice,
+                               struct hf_filter filters[SIDES])
+{
+    bool word = one_in(dice, 2);
+    const char *named = PICK(dice, parents);
+    const struct pair_unit *unit = some_unit(pair, dice);
+    for (int side = 0; side < SIDES; side++)
+        filters[side].parent_work_id = word ? named : unit->id[side];
+    return filters[MODEL].parent_work_id;
+}
+
 /* Up to three pages. */
 static void do_list(struct pair *pair, struct dice *dice)
 {
     struct hf_caller who = caller(dice);
     struct hf_filter filters[SIDES];
-    const char *finds[SIDES] = { NULL, NULL }, *find = NULL;
+    const char *finds[SIDES] = { NULL, NULL }, *find = NULL, *parent = NULL;
     bool more = true;
     draw_list(dice, &filters[MODEL]);
+    filters[OTHER] = filters[MODEL];
     if (one_in(dice, 3))
         find = draw_find(pair, dice, finds);
-    pair_say(pair, "list limit=%zu statuses=%zu silent=%d newest=%d find=%s",
+    if (one_in(dice, 6))
+        parent = draw_parent(pair, dice, filters);
+    pair_say(pair, "list limit=%zu statuses=%zu silent=%d newest=%d find=%s parent=%s",
              filters[MODEL].limit, filters[MODEL].status_count, filters[MODEL].silent,
-             filters[MODEL].newest, find ? find : "-");
-    filters[OTHER] = filters[MODEL];
+             filters[MODEL].newest, find ? find : "-", parent ? parent : "-");
     for (int page = 0; page < 3 && more && !pair->complaint[0]; page++) {
         int codes[SIDES];
         struct hf_answer *answers[SIDES];

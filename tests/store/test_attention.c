@@ -44,6 +44,7 @@ static const struct {
     { HF_SQL_OVERVIEW_HOLDERS, "USING INDEX work_owner", { 0, 0, 1000 } },
     { HF_SQL_OVERVIEW_AGES, "USING INDEX work_claim", { 0, 0 } },
     { HF_SQL_OVERVIEW_LEASES, "USING INDEX work_owner", { 0, 0 } },
+    { HF_SQL_OVERVIEW_LEASES, "USING INDEX session_lease", { 0, 0 } },
 };
 #define READS (sizeof reads / sizeof reads[0])
 

@@ -283,7 +283,7 @@ static const struct hf_field holder_fields[] = {
     COUNT(hf_holder, least_left_ms, "least time left on a lease; negative when lapsed"),
     COUNT(hf_holder, most_left_ms, "most time left on a lease"),
     MS(hf_holder, active_at, "last reported activity"),
-    TEXT(hf_holder, boot, "boot id of the machine of its process"),
+    TEXT(hf_holder, boot, "boot id of the host of its process; no host name is stored"),
     HF_FIELD(I64, hf_holder, pid, true, "process id on that machine"),
     BOOL(hf_holder, twin, "another incarnation of the owner holds work at once"),
 };

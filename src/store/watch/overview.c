@@ -159,7 +159,7 @@ int sql_ages(struct hf_store *handle, const struct hf_caller *who,
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 1)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 1);
         size_t part = (size_t)hf_out_i64(rows, i, HF_COL_OVERVIEW_LEASES_PART);
-        ages.leases[part] = hf_out_i64(rows, i, HF_COL_OVERVIEW_LEASES_UNITS);
+        ages.leases[part] = hf_out_i64(rows, i, HF_COL_OVERVIEW_LEASES_LEASES);
     }
     if (rc == 0)
         *ret_ages = ages;
