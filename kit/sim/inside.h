@@ -450,6 +450,7 @@ struct hf_sim {
 
 /* ---- say.c ----------------------------------------------------------------------- */
 
+/* Whether two texts are the same; both may be NULL. */
 bool sim_same(const char *a, const char *b);
 void sim_copy(char *out, size_t room, const char *text); /* NULL is "" */
 void sim_format(char *out, size_t room, const char *format, ...)
@@ -483,7 +484,8 @@ int sim_add_unit(struct hf_sim *sim, enum hf_sim_workload workload);
 
 /* ---- actor.c --------------------------------------------------------------------- */
 
-void sim_actor_begin(struct hf_sim *sim, int actor); /* a boot */
+/* Boots an actor: it begins, or begins again after a crash. */
+void sim_actor_begin(struct hf_sim *sim, int actor);
 bool sim_is_dead(const struct hf_sim *sim, int pid);
 void sim_actor_crash(struct hf_sim *sim, int actor, hf_ms back_in_ms);
 void sim_actor_step(struct hf_sim *sim, int actor);
@@ -607,6 +609,7 @@ void sim_power_failed(void *user);
 
 /* ---- look.c, judge.c ------------------------------------------------------------- */
 
+/* Reads all rows and new events from the store, and compares them with what the checker knows. */
 void sim_look(struct hf_sim *sim);
 struct sim_shadow *sim_shadow_of(struct hf_sim *sim, const char *id); /* NULL: unknown */
 struct sim_shadow *sim_shadow_add(struct hf_sim *sim, const char *id);

@@ -406,7 +406,8 @@ static void pass_time(struct hf_sim *sim)
     sim->wall += by;
 }
 
-/* One of those that are ready, drawn. */
+/* Lets one thing happen: the first ghost that is due is executed; without one, an actor drawn from
+ * those that are ready takes a step. If there is none either, nothing happens. */
 static void act(struct hf_sim *sim)
 {
     int ready[SIM_ACTORS];
@@ -425,7 +426,7 @@ static void act(struct hf_sim *sim)
         sim_actor_step(sim, ready[sim_roll(&sim->dice, (unsigned)count)]);
 }
 
-/* The same request once more, while it is being executed. */
+/* Executes the same request once more, while it is being executed. */
 static void act_twice(struct hf_sim *sim)
 {
     struct sim_op twin = *sim->executing;
@@ -441,7 +442,7 @@ void sim_meanwhile(struct hf_sim *sim)
     int other = -1;
     for (int tries = 0; tries < 6 && other < 0; tries++) {
         int drawn = (int)sim_roll(&sim->dice, (unsigned)sim->actor_count);
-        /* Those of one kind meet at the same rows. */
+        /* Actors of one kind meet at the same rows. */
         bool alike = sim->actors[drawn].role == sim->actors[current].role;
         if (drawn != current && ready_at(&sim->actors[drawn]) <= sim->mono &&
             (alike || sim_one_in(&sim->dice, 2)))

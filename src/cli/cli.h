@@ -114,6 +114,7 @@ HF_MUST_USE int cli_read_file(struct cli *cli, const char *path, size_t max,
 
 /* ---- open.c: the store ------------------------------------------------------------ */
 
+/* Opens the store of the command line, as cli->store. */
 HF_MUST_USE int cli_open_store(struct cli *cli);
 /* The address in --db or HOLDFAST_DB; NULL: none, so it is the file of the user's state. */
 const char *cli_store_named(const struct cli *cli);
@@ -221,6 +222,7 @@ size_t cli_terminal_width(const struct cli *cli);
 /* Terminal columns of a text. */
 size_t cli_width_of(const char *text);
 
+/* Begins a table. Its rows are written when it ends, so that the columns are as wide as needed. */
 void cli_table_begin(struct cli_table *table, struct cli *cli,
                      const struct cli_column *columns, size_t count);
 /* One row of `columns` texts, which are copied. NULL is shown as "-". `colour` is that of

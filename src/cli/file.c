@@ -1,4 +1,4 @@
-/* Whole files. */
+/* Reading a whole file, or all of standard input. */
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Which store, and on whose behalf. */
+/* Opening the store that a command works on, and the caller in whose name it does. */
 #include "cli/cli.h"
 
 #include <errno.h>

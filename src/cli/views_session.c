@@ -1,4 +1,5 @@
-/* Sessions for people. */
+/* How sessions, their records, effects and turns are shown to people: a line for what happened, and
+ * tables for lists. */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -60,6 +61,7 @@ static void session_cells(struct cli_table *table, const void *row)
     cli_table_row(table, cells, 3, state_colour(session));
 }
 
+/* A line about one session. row->did says what was done to it: "created". */
 static void session_line(struct cli *cli, const struct op_row *row)
 {
     const struct hf_session *session = row->at;
@@ -70,6 +72,8 @@ static void session_line(struct cli *cli, const struct op_row *row)
              (long long)session->record_count);
 }
 
+/* A line about the tokens of one model, or of one source where the model is not known. row->did is
+ * the label "usage", filled up to the column in which views.c shows the values of fields. */
 static void usage_line(struct cli *cli, const struct op_row *row)
 {
     const struct hf_session_usage *spent = row->at;
@@ -114,7 +118,8 @@ static const char *speaker(const struct hf_message *message)
     return tool ? "tool" : hf_role_name(message->role);
 }
 
-/* What was said: the first text, or the tools that were called. Empty: neither. */
+/* Writes what was said into `out`: the first text, or the names of the tools that were called.
+ * Without either, `out` stays as it is. */
 static void said_text(const struct hf_part *parts, size_t count,
                       char out[SHOWN_BYTES + 4])
 {

@@ -77,27 +77,30 @@ static int not_found(const char *name, const char *path, struct hf_err *err)
     return hf_fail(err, HF_EINVAL, "command", "there is no command %.120s", name);
 }
 
-/* Whether the kernel may have been told how to run what is neither a program nor a script. Where
- * that cannot be seen, as in many containers, it has not been for plain text. */
-static bool may_be_registered(const char *head)
+/* Whether the kernel may run a file that is neither an ELF program nor a script. It does so if a
+ * handler for the file's format is registered in binfmt_misc. `head` is the beginning of the file.
+ * Any handler that is registered may be one for this file. In many containers the handlers cannot
+ * be seen: then a file of plain text is taken to have none, and any other file may have one. */
+static bool may_have_handler(const char *head)
 {
     DIR *formats = opendir("/proc/sys/fs/binfmt_misc");
-    bool seen = false, more = false;
+    bool seen = false, registered = false;
     for (struct dirent *one = formats ? readdir(formats) : NULL; one;
          one = readdir(formats)) {
         bool status = hf_same(one->d_name, "status");
         seen |= status;
-        more |= !status && one->d_name[0] != '.' && !hf_same(one->d_name, "register");
+        registered |= !status && one->d_name[0] != '.' &&
+                      !hf_same(one->d_name, "register");
     }
     if (formats)
         (void)closedir(formats);
     for (; *head; head++)
         if (!(*head >= ' ' && *head <= '~') && !strchr("\t\r\n", *head))
-            return !seen || more;
-    return more;
+            return !seen || registered;
+    return registered;
 }
 
-/* "#! INTERPRETER…" */
+/* Checks that the interpreter of a script exists. `line` is what follows "#!" in its first line. */
 static int check_interpreter(const char *name, char *line, struct hf_err *err)
 {
     char *first = line + strspn(line, " \t");
@@ -109,8 +112,8 @@ static int check_interpreter(const char *name, char *line, struct hf_err *err)
                    name, first);
 }
 
-/* What the kernel would refuse, before anything is recorded of it. What cannot be read may
- * still be run. */
+/* Refuses a file that the kernel would refuse to run, before anything about the command is
+ * recorded. A file that cannot be read passes: it may still be run. */
 static int check_begin(const char *name, const char *path, struct hf_err *err)
 {
     char head[256] = "";
@@ -123,7 +126,7 @@ static int check_begin(const char *name, const char *path, struct hf_err *err)
         return 0;
     if (hf_starts_with(head, "#!"))
         return check_interpreter(name, head + 2, err);
-    if (may_be_registered(head))
+    if (may_have_handler(head))
         return 0;
     return hf_fail(
         err, HF_EINVAL, "command",

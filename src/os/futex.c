@@ -1,3 +1,4 @@
+/* Futexes by the system call (contracts: os/futex.h). */
 #include "os/futex.h"
 
 #include <limits.h>
@@ -6,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The results are discarded throughout: a wait that ends early is one that ended for
- * nothing, and a wake that found no process is no failure. */
+/* The results of the calls are discarded: callers look at the word again after a wait, however it
+ * ended, and a wake that finds no waiter is no failure. */
 
 void futex_wait(_Atomic uint32_t *word, uint32_t seen)
 {

@@ -13,10 +13,10 @@
 #include "base/err.h"
 #include "base/sized.h"
 
-/* Defaults of struct hf_drive_config. -1 retries: never. */
-#define TOOL_LIMIT 8
-#define TOOL_RETRIES 3
-#define AWAY_MS 30000
+/* Defaults of struct hf_drive_config, for members that are 0. */
+#define TOOL_LIMIT 8   /* calls of a batch that run at once */
+#define TOOL_RETRIES 3 /* of a recorded failure */
+#define AWAY_MS 30000  /* a turn that waits for a time further away leaves its worker */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -59,6 +59,7 @@ const struct hf_effect_host *hf_effect_host_inline(void)
 
 /* ---- beginning and end ------------------------------------------------------------- */
 
+/* Copies the journal's entries of the turn, of effects that were begun before this claim. */
 static int copy_entries(struct hf_drive *drive, const struct hf_drive_turn *turn)
 {
     if (turn->entry_count == 0)
@@ -84,6 +85,7 @@ static int copy_entries(struct hf_drive *drive, const struct hf_drive_turn *turn
     return 0;
 }
 
+/* Lends the machine a blob that was fetched. HF_EBLOB: it was not, and `wanted` is its hash now. */
 static int resolve(void *user, const uint8_t hash[32], struct hf_span *ret_blob)
 {
     struct hf_drive *drive = user;
@@ -96,6 +98,8 @@ static int resolve(void *user, const uint8_t hash[32], struct hf_span *ret_blob)
     return HF_EBLOB;
 }
 
+/* Cancels the turn, and the model call that is out. A turn that has ended, or is being cancelled,
+ * stays as it is. */
 static void cancel(struct hf_drive *drive, const struct hf_evidence *evidence)
 {
     uint64_t open = hf_turn_outstanding(drive->turn);
@@ -158,6 +162,10 @@ static int begin(struct hf_drive *drive, const struct hf_drive_turn *turn,
     return 0;
 }
 
+/* Fills a new drive from the configuration and the turn, except what needs memory. `counted` is the
+ * monotonic time up to which the turn's active time was reported; at first, that of the claim. The
+ * base is the history that the machine reads. `batch` is the arena of the tool calls of one effect.
+ * Of the two pending steps one is filled while the other is being stored. */
 static void set_up(struct hf_drive *drive, const struct hf_drive_config *config,
                    const struct hf_drive_turn *turn)
 {
@@ -246,7 +254,7 @@ size_t hf_drive_bytes(const struct hf_drive *drive, size_t *ret_record_bytes)
 
 /* ---- ways out ---------------------------------------------------------------------- */
 
-/* What is out is told to stop. */
+/* Marks the model call and the tool calls that run: the next actions are to stop them. */
 static void stop_all(struct hf_drive *drive)
 {
     if (drive->model.at == DRIVE_OUT)
@@ -256,6 +264,8 @@ static void stop_all(struct hf_drive *drive)
             drive->calls[i].run.stop = true;
 }
 
+/* Ends the drive: what runs is stopped, and the turn is handed back, to be claimed again after the
+ * delay. */
 static void hand_back(struct hf_drive *drive, hf_ms delay_ms)
 {
     drive->phase = DRIVE_BACKING;

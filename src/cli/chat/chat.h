@@ -119,6 +119,7 @@ HF_MUST_USE int chat_open_agent(struct chat *chat);
 
 /* ---- keys.c: the keyboard and signals ------------------------------------------------ */
 
+/* Begins to listen to keys and signals in the loop. */
 HF_MUST_USE int chat_listen(struct chat *chat);
 /* Shows the prompt that is there, if any: of the conversation or of a question. */
 void chat_prompt(struct chat *chat);

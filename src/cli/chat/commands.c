@@ -1,3 +1,5 @@
+/* The commands of the chat: lines that begin with a slash, such as /model. They change the
+ * conversation on this side, and are never sent to the agent. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

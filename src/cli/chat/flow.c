@@ -1,3 +1,10 @@
+/* Text as it arrives, wrapped at the width of a terminal (flow.h).
+ *
+ * A paragraph is what lies between two line feeds of the text. If it is broken, its further lines
+ * begin at the column `indent`, which is past the bullet or number of a list's item, or at `margin`
+ * in a fenced block of code (`verbatim`). `margin` is the column at which all lines begin. A place
+ * to break is after a space, and at wide characters (Chinese, Japanese). Combining marks take no
+ * columns, so a line has a bound of bytes in addition. */
 #include "cli/chat/flow.h"
 
 #include <string.h>
@@ -5,7 +12,7 @@
 #include "cli/chat/glyph.h"
 
 #define LINE_BYTES_MAX (64u << 10)
-#define LINE_BYTES_FULL (32u << 10) /* marks over marks: the line is broken there */
+#define LINE_BYTES_FULL (32u << 10) /* the line is broken there */
 #define LIMIT_MAX 100               /* longer lines are hard to read */
 #define TAB 4
 
@@ -68,7 +75,7 @@ static void add(struct flow *flow, const char *bytes, size_t len, size_t columns
     flow->column += columns;
 }
 
-/* What lines of the paragraph begin with after they were broken. */
+/* The column at which the further lines of a broken paragraph begin. */
 static size_t indent_of(const struct flow *flow)
 {
     return flow->verbatim ? flow->margin : flow->indent;
@@ -80,14 +87,16 @@ static void put_spaces(struct flow *flow, size_t until)
         add(flow, " ", 1, 1);
 }
 
+/* The line may be broken at the cursor. */
 static void mark_word(struct flow *flow)
 {
     flow->word = flow->line.len;
     flow->word_column = flow->column;
 }
 
-/* Ends the line at the last place where it may be broken, and begins the next one with what
- * came after that place. */
+/* Ends the current line and begins the next one with the line's last word, which is what came after
+ * the last place to break. The row on the terminal is written again without that word. A verbatim
+ * line, and one without a place to break, is broken at its end: no word is moved. */
 static void wrap(struct flow *flow)
 {
     char word[LIMIT_MAX * 8];
@@ -95,7 +104,7 @@ static void wrap(struct flow *flow)
     size_t len = split ? flow->line.len - flow->word : 0;
     size_t columns = split ? flow->column - flow->word_column : 0;
     if (len > sizeof(word))
-        len = columns = 0; /* marks over marks: it is broken where it is */
+        len = columns = 0; /* many combining marks: the line is broken at its end */
     memcpy(word, hf_buf_str(&flow->line) + flow->line.len - len, len);
     if (len) {
         size_t kept = flow->word;

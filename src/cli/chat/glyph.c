@@ -1,3 +1,5 @@
+/* Reading characters of untrusted text (contracts: glyph.h): UTF-8 is decoded, and what a terminal
+ * would obey, or what makes a text look like another one, is replaced. */
 #include "cli/chat/glyph.h"
 
 #include <locale.h>

@@ -1,3 +1,5 @@
+/* What a session has when the chat opens it: its agent, the last messages of its history, and
+ * messages that were sent and are in no turn yet. */
 #include <stdlib.h>
 #include <string.h>
 

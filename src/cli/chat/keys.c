@@ -1,3 +1,5 @@
+/* Keys and signals of the chat. Both come through the loop, also while a turn runs; what is typed
+ * then is kept for the next prompt (`ahead`). */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* A turn shown in a pipe (lines.h): two tables of methods for the same events. One writes plain
+ * text, the other JSON. */
 #include "cli/chat/lines.h"
 
 #include <string.h>
@@ -32,7 +34,8 @@ static const char *one_line(const char *text, size_t len, char *out, size_t room
     return out;
 }
 
-/* What was said so far is before what is said on standard error. */
+/* Writes what standard output has so far, so that it comes before what follows on standard
+ * error. */
 static void flush(struct show *show)
 {
     if (cli_flush(lines_of(show)->cli))

@@ -1,3 +1,5 @@
+/* Painting the line editor (paint.h): the text is broken into rows by a walk over its characters,
+ * first to find where the cursor is, then to draw the rows that fit on the screen. */
 #include "cli/chat/paint.h"
 
 #include <stdio.h>

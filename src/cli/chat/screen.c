@@ -1,3 +1,7 @@
+/* A conversation on a terminal (screen.h): the bytes of each block, in the order in which they
+ * appear. A block is one thing that was said or that happened: a message, an answer, a tool call,
+ * a note. The status line and the line editor are below the last block, and are erased before the
+ * next. */
 #include "cli/chat/screen.h"
 
 #include <stdio.h>
@@ -319,6 +323,7 @@ static size_t put_args(struct screen *screen, const struct show_tool *tool, size
     return 1 + put_cut(screen, tool->args.at, tool->args.len, most - 1);
 }
 
+/* Shows the result of a call after an arrow, in at most `room` columns. */
 static void put_result(struct screen *screen, const struct show_tool *tool, size_t room)
 {
     if (result_columns(tool) == 0 || room < 6)
@@ -492,7 +497,10 @@ static bool put_arguments(struct screen *screen, const struct show_wait *wait)
     return all;
 }
 
-/* How it is answered: at the prompt, or with which command. */
+/* Shows how a question is answered, and what happens without an answer. `wait->here`: it is asked
+ * at the prompt below, and these are its keys; waits.c never asks SHOW_OUTSIDE there. Otherwise
+ * commands answer it. `wait->edits`: the answer may have other arguments, or a result. `all`: the
+ * arguments are shown whole. */
 static void put_ways(struct screen *screen, const struct show_wait *wait, bool all)
 {
     static const char *const ways[] = {

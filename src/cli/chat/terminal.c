@@ -1,3 +1,5 @@
+/* The system calls of a terminal: its size, its modes, its signals, and writing to it (contracts:
+ * terminal.h). */
 #include "cli/chat/terminal.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* One message of the chat and its turn: it is sent, and the loop runs until the turn has ended or
+ * waits. Meanwhile the events of the worker are shown. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

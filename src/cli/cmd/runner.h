@@ -14,6 +14,8 @@ struct runner {
     int told;    /* the last signal that came, 0: none */
 };
 
+/* Begins to take signals, and opens the store. runner_end is called after a failure too: it closes
+ * the descriptor of the signals. */
 HF_MUST_USE int runner_begin(struct runner *runner, struct cli *cli);
 void runner_end(struct runner *runner);
 

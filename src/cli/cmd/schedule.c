@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a unit that holds a command; each member is the request's own. */
+/* The members of a request that a command fills: pointers into the request. */
 struct unit {
     const char **kind;
     const char **queue;
@@ -48,7 +48,9 @@ static int write_command(struct cli *cli, const char *input, const char **ret_pa
     return rc;
 }
 
-/* As `holdfast run` has it: never a second time, unless that was said to do no harm. */
+/* Fills the unit in the request from the command after --, with the defaults of `holdfast run`: a
+ * command is never run a second time, unless it was said to be rerunnable. Without a command the
+ * unit is as its options say. `input` is the JSON that becomes the command's input; NULL: none. */
 static int fill_unit(struct cli *cli, const struct unit *unit, const char *input)
 {
     if (!cli_given(cli, "command"))
@@ -86,7 +88,9 @@ int check_schedule_add(struct cli *cli)
     return fill_schedule(cli);
 }
 
-/* What is not given stays: that of a command, too. */
+/* Fills the request of a schedule's update from the command after --, if there is one. What was not
+ * given stays as the schedule has it. So the defaults that fill_unit sets for the queue, the
+ * disposition and the attempts of a command are taken back. */
 int check_schedule_update(struct cli *cli)
 {
     struct hf_schedule_spec *wanted =

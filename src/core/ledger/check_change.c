@@ -1,4 +1,4 @@
-/* Input checks of the changing verbs. */
+/* Checks of the requests that change a unit, before its row is read. */
 
 #include <string.h>
 

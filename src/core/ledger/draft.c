@@ -1,4 +1,7 @@
-/* Common parts of all steps: entering a status, acquiring a lease, refusing. */
+/* Common parts of all steps: entering a status, acquiring a lease, refusing.
+ *
+ * A step builds its result in a draft: `old` is the row as it was read, `out.row` the row as it
+ * will be written. A row has a lease exactly if it has a claim_group, the lease's nonce. */
 
 #include "core/ledger/draft.h"
 
@@ -145,7 +148,7 @@ int hf_draft_repeat(struct hf_draft *draft)
     return 0;
 }
 
-int64_t hf_draft_released(const struct hf_draft *draft)
+int64_t hf_draft_released_fence(const struct hf_draft *draft)
 {
     return draft->old->claim_group ? draft->old->w.lease_fence : 0;
 }

@@ -61,6 +61,7 @@ hf_ms hf_later(hf_ms a, hf_ms b);
 /* The gate that a row meets when its time has come: its lane's or its limit's, or none. */
 const char *hf_row_first_gate(const struct hf_row *row);
 
+/* Whether this gate is why the queued row cannot be claimed now. */
 bool hf_row_gated(const struct hf_row *row, const char *gate);
 
 /* A started owner_bound row: only its owner, a proof or an operator's request ends it. */
@@ -83,10 +84,10 @@ struct hf_draft hf_draft_begin(struct hf_arena *arena, const struct hf_row *row,
  * that follow from status and time alone are set. The edge must be in the table. */
 void hf_draft_enter(struct hf_draft *draft, enum hf_status to, const char *verb);
 
-/* No transition; `event` (NULL: none) is appended. */
+/* Makes the step one without a transition; `event` (NULL: none) is appended. */
 void hf_draft_quiet(struct hf_draft *draft, const char *event);
 
-/* Nothing is written: the row as it is is the answer. */
+/* Makes the step one that writes nothing: the answer is the row as it is. Returns 0. */
 int hf_draft_repeat(struct hf_draft *draft);
 
 /* The note as canonical JSON in the arena; hf_draft_note makes it the event's. */
@@ -94,8 +95,9 @@ int hf_note_text(struct hf_draft *draft, const struct hf_note *note,
                  const char **ret_text);
 int hf_draft_note(struct hf_draft *draft, const struct hf_note *note);
 
-/* The fence of the lease that the old row has, 0 when it has none. */
-int64_t hf_draft_released(const struct hf_draft *draft);
+/* The fence of the lease that the old row has, which a step that ends the lease writes into its
+ * event's note; 0: the row has no lease. It does not look whether the step ends it. */
+int64_t hf_draft_released_fence(const struct hf_draft *draft);
 
 /* HF_ETRANSITION: `from -> to` by this verb; `why` may be NULL. */
 int hf_draft_refuse(struct hf_draft *draft, enum hf_status to, const char *verb,
@@ -104,6 +106,7 @@ int hf_draft_refuse(struct hf_draft *draft, enum hf_status to, const char *verb,
 /* One more, or HF_EOVERFLOW naming the column. */
 int hf_draft_count(struct hf_draft *draft, int64_t *counter, const char *field);
 
+/* Writes a lease into the columns of the new row. */
 void hf_draft_put_lease(struct hf_draft *draft, const struct hf_lease *lease);
 
 /* Into running under a fresh lease: attempt, fence, term, deadlines (claim, resume). */

@@ -18,6 +18,7 @@ struct hf_token {
     char nonce[192]; /* as given by the claimant, or 32 hex digits */
 };
 
+/* Writes the token of a lease: the text by which a caller proves that it holds the lease. */
 int hf_token_write(struct hf_buf *out, int64_t store, int64_t fence, const char *nonce);
 /* HF_EINVAL, naming the field "token", for anything that is not a token. */
 int hf_token_read(const char *text, struct hf_token *ret_token, struct hf_err *err);

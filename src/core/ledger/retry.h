@@ -26,6 +26,8 @@ struct hf_retry {
 extern const struct hf_retry hf_retry_default; /* 3, 5 s, 2, 5 min, full */
 extern const char hf_retry_default_text[];     /* as hf_retry_write writes it */
 
+/* Reads a retry policy from JSON. A field that is left out has its default, and so has the whole
+ * policy where `json` is NULL. */
 int hf_retry_read(const char *json, struct hf_retry *ret_retry, struct hf_err *err);
 
 /* Canonical JSON with every field, as it is fixed in the row. */

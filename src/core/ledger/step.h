@@ -120,10 +120,10 @@ int hf_change_check(const struct hf_change *change, struct hf_err *err);
 bool hf_event_reserved(const char *type);
 int hf_caller_check(const struct hf_caller *who, struct hf_err *err);
 
-/* SHA-256 of the request as typed (not as completed by policy): rule 15. */
-/* The length of its texts. */
+/* The length of all texts of a create request. */
 size_t hf_work_spec_bytes(const struct hf_work_spec *request);
 
+/* SHA-256 of the request as typed (not as completed by policy): rule 15. */
 int hf_work_spec_hash(const struct hf_work_spec *request, const struct hf_caller *who,
                       uint8_t ret_hash[32], struct hf_err *err);
 

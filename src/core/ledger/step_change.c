@@ -1,4 +1,4 @@
-/* Which verb, and whether the caller's token lets it. */
+/* The step of a change: the verb's own function, once the caller's token allows the verb. */
 
 #include "base/err.h"
 #include "base/text.h"

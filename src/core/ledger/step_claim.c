@@ -1,4 +1,4 @@
-/* Claim: one row that was found, by id or by a queue's order. */
+/* The step of a claim, for one row that was found by its id or by a queue's order. */
 
 #include "base/err.h"
 #include "base/text.h"

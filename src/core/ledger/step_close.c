@@ -110,7 +110,7 @@ static int close_row(struct hf_draft *draft, const char *verb)
     struct hf_note note = result_of(change);
     note.authority = change->authority;
     note.error_class = change->error_class;
-    note.released_fence = hf_draft_released(draft);
+    note.released_fence = hf_draft_released_fence(draft);
     note.reason = row->w.status_reason;
     note.status = row->w.status;
     return hf_draft_note(draft, &note);
@@ -153,7 +153,7 @@ int hf_draft_fail(struct hf_draft *draft)
     struct hf_note note = {
         .error_class = change->error_class,
         .failures = row->w.failures,
-        .released_fence = hf_draft_released(draft),
+        .released_fence = hf_draft_released_fence(draft),
         .max_attempts = row->w.max_attempts,
     };
     bool retryable = !hf_row_bound(row) &&
@@ -180,10 +180,10 @@ int hf_draft_hand_back(struct hf_draft *draft)
     hf_draft_enter(draft, HF_STATUS_QUEUED, "hand_back");
     row->w.status_reason = first_of(draft->change->reason, "handed_back", NULL);
     row->message = draft->change->reason;
-    return hf_draft_note(draft,
-                         &(struct hf_note){ .deadline_at = row->w.deadline_at,
-                                            .released_fence = hf_draft_released(draft),
-                                            .reason = row->w.status_reason });
+    return hf_draft_note(
+        draft, &(struct hf_note){ .deadline_at = row->w.deadline_at,
+                                  .released_fence = hf_draft_released_fence(draft),
+                                  .reason = row->w.status_reason });
 }
 
 /* First writer wins: a later request is answered as the first was. */
@@ -217,7 +217,7 @@ int hf_draft_cancel(struct hf_draft *draft)
     row->message = draft->change->reason;
     struct hf_note note = { .reason = row->w.status_reason };
     if (draft->change->token)
-        note.released_fence = hf_draft_released(draft);
+        note.released_fence = hf_draft_released_fence(draft);
     else
         note.lease_lost = draft->old;
     return hf_draft_note(draft, &note);
@@ -285,8 +285,8 @@ int hf_draft_abandon(struct hf_draft *draft)
     hf_draft_enter(draft, HF_STATUS_ABANDONED, "drain");
     row->w.status_reason = "owner_drain";
     row->message = draft->change->reason;
-    return hf_draft_note(draft,
-                         &(struct hf_note){ .released_fence = hf_draft_released(draft),
-                                            .reason = draft->change->reason,
-                                            .writer = "owner_drain" });
+    return hf_draft_note(
+        draft, &(struct hf_note){ .released_fence = hf_draft_released_fence(draft),
+                                  .reason = draft->change->reason,
+                                  .writer = "owner_drain" });
 }

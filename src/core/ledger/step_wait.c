@@ -1,4 +1,4 @@
-/* Waiting for a caller, and continuing. */
+/* The steps by which a row waits for an answer, and by which it continues. */
 
 #include <string.h>
 
@@ -48,7 +48,7 @@ int hf_draft_wait(struct hf_draft *draft)
                                     .escalate_at = row->w.escalate_at,
                                     .from = change->timeout_ms ? "request" : "policy",
                                     .kind = row->w.waiting_kind,
-                                    .released_fence = hf_draft_released(draft),
+                                    .released_fence = hf_draft_released_fence(draft),
                                     .reason = row->w.status_reason,
                                     .ref = change->ref,
                                     .timeout_ms = budget,

@@ -156,7 +156,7 @@ static int get_text(struct hf_cbor *cbor, const struct hf_member *member,
         return corrupt(err, member->name);
     struct hf_span text = { cbor->at, (size_t)len };
     cbor->at += len;
-    if (member->type == HF_M_JSON ? hf_member_json(member, text, NULL) != 0
+    if (member->type == HF_M_JSON ? hf_member_check_json(member, text, NULL) != 0
                                   : !hf_text_clean(text.at, text.len))
         return corrupt(err, member->name);
     char *copy = hf_arena_copy(arena, text.at, text.len);

@@ -15,6 +15,7 @@ struct hf_turn_codec {
     int (*check)(const void *value, struct hf_err *err);
 };
 
+/* Writes a value as JSON, after the checks of the codec. */
 HF_MUST_USE int hf_turn_encode(const struct hf_turn_codec *codec,
                                const struct hf_alloc *alloc, const void *value,
                                struct hf_bytes *ret_json, struct hf_err *err);

@@ -41,6 +41,7 @@ struct hf_frame {
     struct hf_span body;
 };
 
+/* Finds the parts of a save and checks its frame. *ret_frame borrows the save. */
 HF_MUST_USE int hf_frame_open(struct hf_span save, struct hf_frame *ret_frame,
                               struct hf_err *err);
 /* Reads head and image, each part into the arena of its lifetime (core/turn/machine.h). Both

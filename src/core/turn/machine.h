@@ -187,11 +187,13 @@ HF_MUST_USE int hf_turn_apply(struct hf_move *move, const struct hf_turn_input *
 
 /* Moves: core/turn/move.c. begin never fails. A move is committed or dropped. */
 void hf_move_begin(struct hf_move *move, struct hf_turn *turn);
-/* A move that must not disturb what is out. */
+/* A move in the arena that the body has now, so that what the effect that is out points to stays
+ * valid until it is answered. */
 void hf_move_begin_in_place(struct hf_move *move, struct hf_turn *turn);
 void hf_move_commit(struct hf_move *move);
 void hf_move_drop(struct hf_move *move);
 
+/* Appends an effect that takes no answer to the queue. */
 HF_MUST_USE int hf_move_queue(struct hf_move *move, const struct hf_queued *item,
                               struct hf_err *err);
 /* An emit whose texts live in the move's arena already. */

@@ -1,3 +1,4 @@
+/* Writing a text for a model: the pieces of a prompt with the values between them (prompts.h). */
 #include "core/turn/prompts.h"
 
 #include <string.h>

@@ -125,19 +125,20 @@ HF_MUST_USE int hf_value_copy_ref(struct hf_arena *arena, const struct hf_schema
                                   enum hf_value_copy_mode mode, const void *from,
                                   const void **ret_to, struct hf_err *err);
 
-/* 0 when the text is one JSON value within bounds. Values become parts of records, and
- * records parts of documents; each may nest a little deeper than what it holds, so that
- * whatever the machine accepts can be stored and read again. */
+/* Checks that the text is one JSON value of at most `max` bytes that nests at most HF_VALUE_LEVELS
+ * deep. Values become parts of records, and records parts of documents; each may nest a little
+ * deeper than what it holds, so that whatever the machine accepts can be stored and read again.
+ * Returns 0, or HF_EINVAL or HF_ETOOBIG with the field. */
 #define HF_VALUE_LEVELS 56
 #define HF_DATA_LEVELS 60 /* of members marked HF_M_DEEP: the data of an event */
 HF_MUST_USE int hf_turn_text_json(struct hf_span text, size_t max, const char *field,
                                   struct hf_err *err);
 
-/* The same with the bounds of a member of type JSON. */
-HF_MUST_USE int hf_member_json(const struct hf_member *member, struct hf_span text,
-                               struct hf_err *err);
+/* The same check with the bounds of a member of type HF_M_JSON, whose value the text is to be. */
+HF_MUST_USE int hf_member_check_json(const struct hf_member *member, struct hf_span text,
+                                     struct hf_err *err);
 
-/* Member access for the walkers. */
+/* Read one member of the value at `from`, for code that walks over a table. */
 struct hf_span hf_member_span(const struct hf_member *member, const void *from);
 uint64_t hf_member_number(const struct hf_member *member, const void *from);
 const char *hf_member_text(const struct hf_member *member, const void *from);

@@ -174,8 +174,9 @@ int hf_turn_new(const struct hf_setup *setup, const struct hf_turn_start *start,
     return 0;
 }
 
-/* Polling */
+/* Polling: the effects that the turn has for its host. */
 
+/* Moves the first queued effect to *ret_effect. */
 static void pop(struct hf_turn *turn, struct hf_effect *ret_effect)
 {
     const struct hf_queued *item = turn->now.queue[0];
@@ -203,6 +204,7 @@ static const enum hf_effect_kind effect_of[] = {
     [HF_TURN_FINISHED] = HF_EFFECT_DONE,
 };
 
+/* Makes *ret_effect of the effect that the host must answer, or of DONE. */
 static void yield_outstanding(const struct hf_turn *turn, struct hf_effect *ret_effect)
 {
     const struct hf_turn_body *now = &turn->now;
@@ -327,7 +329,7 @@ bool hf_turn_is_done(const struct hf_turn *turn)
            turn->delivered;
 }
 
-/* Responses */
+/* Responses: answers of the host to the effect that it was handed. */
 
 int hf_turn_synced(struct hf_turn *turn, uint64_t id, const struct hf_surface *update,
                    struct hf_err *err)
@@ -386,7 +388,7 @@ int hf_turn_llm_done(struct hf_turn *turn, uint64_t id,
     return run(&move, &input, rc, err);
 }
 
-/* The common way of a response that is a struct. */
+/* Takes a response that is a struct: copies it by its table, strictly, and runs the move. */
 static int respond(struct hf_turn *turn, struct hf_turn_input *input,
                    const struct hf_schema *schema, const void *data, struct hf_err *err)
 {
@@ -473,7 +475,9 @@ int hf_turn_sleep_over(struct hf_turn *turn, uint64_t id, struct hf_err *err)
     return run(&move, &input, 0, err);
 }
 
-/* Levers. They add to what is there, so that effects not yet polled still come out. */
+/* Requests of the host that answer no effect: cancelling the turn, and ending it. Their moves are
+ * made in place, in the arena that the body has now: queued effects that were not polled still come
+ * out, and what the effect that is out points to stays valid. */
 
 int hf_turn_cancel(struct hf_turn *turn, const struct hf_evidence *evidence,
                    struct hf_err *err)
@@ -493,6 +497,8 @@ int hf_turn_cancel(struct hf_turn *turn, const struct hf_evidence *evidence,
     return run(&move, &input, rc, err);
 }
 
+/* Ends the turn with an outcome that the host has chosen. `code` is the host's code of a failure;
+ * NULL: none. */
 static int finish(struct hf_turn *turn, const struct hf_outcome *outcome,
                   const char *code, struct hf_err *err)
 {
@@ -509,6 +515,7 @@ static int finish(struct hf_turn *turn, const struct hf_outcome *outcome,
     return run(&move, &input, rc, err);
 }
 
+/* Ends the turn with the outcome runtime_error: the host cannot continue it. */
 int hf_turn_fail(struct hf_turn *turn, const char *code, const char *message,
                  struct hf_err *err)
 {

@@ -1,5 +1,6 @@
-/* Taking values in: deep copies by table, with the checks that the source of the value
- * asks for. A copy needs no stack deeper than the tables are nested, which is fixed.
+/* Values of the turn machine: reading a value's members, and copying a whole value with the checks
+ * that its source needs (enum hf_value_copy_mode). The members are described by tables (struct
+ * hf_schema). A copy needs no stack deeper than the tables are nested, which is fixed.
  */
 #include <stddef.h>
 #include <string.h>
@@ -34,14 +35,16 @@ bool hf_turn_span_same(struct hf_span a, struct hf_span b)
     return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
+/* Both checks allow fewer levels of nesting than a JSON document may have ("inner"): the value
+ * becomes an inner part of a record, and must fit where the record is stored. */
 int hf_turn_text_json(struct hf_span text, size_t max, const char *field,
                       struct hf_err *err)
 {
     return hf_json_check_inner(text, max, HF_VALUE_LEVELS, field, err);
 }
 
-int hf_member_json(const struct hf_member *member, struct hf_span text,
-                   struct hf_err *err)
+int hf_member_check_json(const struct hf_member *member, struct hf_span text,
+                         struct hf_err *err)
 {
     bool deep = (member->flags & HF_M_DEEP) != 0;
     return hf_json_check_inner(text, member->max, deep ? HF_DATA_LEVELS : HF_VALUE_LEVELS,
@@ -154,7 +157,7 @@ bool hf_member_absent(const struct hf_member *member, const void *from)
     return true;
 }
 
-/* Over the bound of the member, which counts `unit`. */
+/* Fails with HF_ETOOBIG: the member's bound, counted in `unit`, is exceeded. */
 static int too_big(struct hf_err *err, const struct hf_member *member, const char *unit)
 {
     return hf_fail(err, HF_ETOOBIG, member->name, "%s must have at most %u %s",
@@ -166,6 +169,7 @@ static int must_be(struct hf_err *err, const struct hf_member *member, const cha
     return hf_fail(err, HF_EINVAL, member->name, "%s must be %s", member->name, rule);
 }
 
+/* Copies a text or JSON into the arena, checked or repaired as the mode says. */
 static int copy_text(struct hf_arena *arena, const struct hf_member *member,
                      enum hf_value_copy_mode mode, struct hf_span from,
                      struct hf_span *ret_to, struct hf_err *err)
@@ -173,7 +177,7 @@ static int copy_text(struct hf_arena *arena, const struct hf_member *member,
     if (mode == HF_COPY_STRICT) {
         if (from.len > member->max)
             return too_big(err, member, "bytes");
-        int rc = member->type == HF_M_JSON ? hf_member_json(member, from, err)
+        int rc = member->type == HF_M_JSON ? hf_member_check_json(member, from, err)
                  : hf_text_clean(from.at, from.len)
                      ? 0
                      : must_be(err, member, "UTF-8 text without NUL");
@@ -241,6 +245,8 @@ static int copy_list_member(struct hf_arena *arena, const struct hf_member *memb
     return 0;
 }
 
+/* Copies what one member of *to points to, and sets the member to the copy. *to is the copied
+ * struct, whose members still have the pointers of the source. */
 static int copy_member(struct hf_arena *arena, const struct hf_member *member,
                        enum hf_value_copy_mode mode, void *to, struct hf_err *err)
 {

@@ -297,7 +297,8 @@ HF_MUST_USE int pg_args_sets(struct hf_arena *arena, const struct hf_call *call,
                              const char *types, struct pg_args *ret_args);
 HF_MUST_USE int pg_args_expect(struct hf_arena *arena, int64_t expect,
                                struct pg_args *args);
-/* Append a result's rows to the call. */
+/* Append a result's rows to the call's rows, until the call is full (hf_call.bytes_max). The rest
+ * of the result is dropped. 0 or HF_ENOMEM. */
 HF_MUST_USE int pg_rows_add(struct hf_batch *batch, struct hf_call *call,
                             const PGresult *result);
 int64_t pg_cell_i64(const PGresult *result, int row, int column);
@@ -327,6 +328,8 @@ struct pg_pipe {
     bool flushed; /* the server may have all of it */
 };
 
+/* Begin a pipe of messages; send a prepared statement, or plain SQL; ask the server to flush its
+ * answers; end the messages of one transaction. */
 void pg_pipe_begin(struct pg_pipe *pipe, struct pg_conn *conn, struct hf_arena *arena);
 void pg_pipe_send(struct pg_pipe *pipe, int statement, bool guarded,
                   const struct pg_args *args, struct pg_sent note);
@@ -358,6 +361,8 @@ struct pg_gathered {
     struct hf_call calls[PG_GATHER_CALLS];
 };
 
+/* Whether a batch can be gathered with the batch `first`: it has the same calls, and each of them
+ * can be one statement for both. */
 bool pg_gather_fits(const struct pg *pg, const struct hf_batch *batch,
                     const struct hf_batch *first);
 HF_MUST_USE int pg_gather(const struct pg *pg, struct pg_gathered *all,

@@ -1,4 +1,6 @@
-/* Arguments and results: integers and text go as text, bytes as bytes, sets as binary arrays. */
+/* Values on their way to the server and back: arguments from struct hf_val, and rows into struct
+ * hf_val. Integers and text are sent as text, bytes as bytes, and the argument sets of one call as
+ * binary arrays, one per column. */
 #include <string.h>
 
 #include "base/text.h"
@@ -85,7 +87,7 @@ static char *put_u32(char *out, uint32_t value)
     return out;
 }
 
-/* Without the four bytes of its length; -1 for one that the column cannot hold. */
+/* The bytes of an element, without the four of its length; -1: the column cannot hold it. */
 static int64_t element_bytes(const struct hf_val *val, char type)
 {
     if (val->type == HF_VAL_NULL)
@@ -113,7 +115,7 @@ static char *put_element(char *out, const struct hf_val *val)
 
 static const struct hf_val null_value = { .type = HF_VAL_NULL };
 
-/* A column that a call has not has no value. */
+/* The value of a column in a set; NULL for a column that the call does not have. */
 static const struct hf_val *element(const struct hf_call *call, uint32_t set,
                                     uint32_t column)
 {
@@ -240,6 +242,8 @@ static int read_cell(struct hf_arena *arena, const PGresult *result, int row, in
     return copy ? 0 : HF_ENOMEM;
 }
 
+/* hf_results_full sets call->full once the rows have call->bytes_max bytes. The server has sent
+ * the whole result; its remaining rows are dropped. */
 int pg_rows_add(struct hf_batch *batch, struct hf_call *call, const PGresult *result)
 {
     int width = PQnfields(result), rows = PQntuples(result);
@@ -253,7 +257,7 @@ int pg_rows_add(struct hf_batch *batch, struct hf_call *call, const PGresult *re
             rc = read_cell(arena, result, row, column, &out[column]);
         call->out_count += rc == 0;
         if (rc == 0)
-            (void)hf_results_full(call, &bytes); /* the loop asks */
+            (void)hf_results_full(call, &bytes); /* call->full ends the loop */
     }
     return rc;
 }

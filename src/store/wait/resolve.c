@@ -4,7 +4,11 @@
  * A wait belongs to a turn of a session, and its id names the turn and the kind of wait. The inputs
  * of the turn are units of work, which wait with it: closing the wait resumes them or ends them in
  * the same transaction. A caller proves its right to answer either as an actor, or by the wait's
- * key, a secret that was given out for this one wait. */
+ * key, a secret that was given out for this one wait.
+ *
+ * The row of a closed wait has the name of the call that closed it (`closed_by`): the operation's
+ * id, or a nonce. By it a call sees whether it has closed the wait itself, also where the same
+ * operation was called before. */
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -99,16 +103,19 @@ static int not_there(const struct closing *c, struct hf_err *err)
                                c->what.wait_id);
 }
 
-/* What became of the wait, where this call may not have closed it. HF_EGUARD: it is open. */
-static int judge(const struct closing *c, const struct hf_call *found,
-                 struct hf_wait_answer *answer, struct hf_err *err)
+/* Answers from a wait's row, which another call may have closed. Sets *answer to the wait;
+ * answer->accepted says whether this operation closed it, with this outcome. HF_EGUARD: it is open.
+ * HF_EANSWERER: it is open, and only another actor may answer it. If another call cancelled it, it
+ * is not there for a caller with the key. */
+static int answer_from(const struct closing *c, const struct hf_call *found,
+                       struct hf_wait_answer *answer, struct hf_err *err)
 {
     struct hf_wait wait;
     int rc = session_wait_read(found, 0, &wait, err);
     bool open = rc == 0 && hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_OPEN));
     bool cancelled = rc == 0 &&
                      hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_CANCELLED));
-    bool mine = rc == 0 &&
+    bool ours = rc == 0 &&
                 hf_same(hf_out_text(found, 0, SESSION_WAIT_CLOSED_BY),
                         c->what.closed_by) &&
                 hf_same(wait.outcome, c->what.outcome);
@@ -121,9 +128,9 @@ static int judge(const struct closing *c, const struct hf_call *found,
                        c->what.answerer);
     if (open)
         return HF_EGUARD;
-    if (c->by_key && cancelled && !mine)
+    if (c->by_key && cancelled && !ours)
         return not_there(c, err);
-    answer->accepted = mine;
+    answer->accepted = ours;
     return wait_show(answer, found, err);
 }
 
@@ -134,7 +141,8 @@ static size_t add_get(struct hf_ops *ops, const struct closing *c)
     return found;
 }
 
-/* The wait is not there: it may be one that its turn opens later. */
+/* Closes a wait that is not there, as one that its turn may open later: its row is written with the
+ * outcome. */
 static int close_early(const struct closing *c, struct hf_wait_answer *answer,
                        struct hf_err *err)
 {
@@ -155,12 +163,12 @@ static int close_early(const struct closing *c, struct hf_wait_answer *answer,
     if (rc == 0 && hf_ops_result(&ops, found)->out_count == 0)
         rc = not_there(c, err);
     else if (rc == 0)
-        rc = judge(c, hf_ops_result(&ops, found), answer, err);
+        rc = answer_from(c, hf_ops_result(&ops, found), answer, err);
     hf_ops_fini(&ops);
     return rc;
 }
 
-/* HF_EGUARD: it is not open, is not there, or the caller may not answer it. */
+/* Closes an open wait. HF_EGUARD: it is not open, is not there, or the caller may not answer it. */
 static int close_open(const struct closing *c, struct hf_wait_answer *answer,
                       struct hf_err *err)
 {
@@ -177,7 +185,8 @@ static int close_open(const struct closing *c, struct hf_wait_answer *answer,
     return rc;
 }
 
-/* Why that was refused. HF_EGUARD: try again. */
+/* Finds why close_open was refused, and answers; a wait that is not there is closed early.
+ * HF_EGUARD: the wait is open now: try again. */
 static int refused(const struct closing *c, struct hf_wait_answer *answer,
                    struct hf_err *err)
 {
@@ -187,11 +196,13 @@ static int refused(const struct closing *c, struct hf_wait_answer *answer,
     int rc = hf_ops_read(&ops, err);
     bool there = rc == 0 && hf_ops_result(&ops, found)->out_count > 0;
     if (there)
-        rc = judge(c, hf_ops_result(&ops, found), answer, err);
+        rc = answer_from(c, hf_ops_result(&ops, found), answer, err);
     hf_ops_fini(&ops);
     return rc || there ? rc : close_early(c, answer, err);
 }
 
+/* Closes the wait as c->what says, or answers with how it was closed before. *answer is the wait.
+ * HF_EBUSY: other callers changed it at each try. */
 static int close_wait(struct closing *c, struct hf_wait_answer *answer,
                       struct hf_err *err)
 {
@@ -208,7 +219,7 @@ static int close_wait(struct closing *c, struct hf_wait_answer *answer,
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
-/* Edited arguments of a wait that is not there. */
+/* Refuses edited arguments of a wait that is not there. */
 static int refuse_unasked(const struct closing *c, struct hf_err *err)
 {
     struct hf_ops ops;
@@ -291,7 +302,8 @@ static int revoke_one(struct hf_store *handle, const struct hf_caller *who,
     return rc;
 }
 
-/* `closing` has the outcome and the name of this call. */
+/* Appends the revocation of a turn's open waits, except its timers. `closing` has the outcome and
+ * the name of this call (`closed_by`). */
 static void add_turn(struct hf_ops *ops, const struct hf_caller *who,
                      const char *session_id, const char *turn_id,
                      const struct wait_closing *closing)
@@ -357,6 +369,8 @@ static int revoke_turn(struct hf_store *handle, const struct hf_caller *who,
     return rc;
 }
 
+/* Cancels one wait, by its id, or the open waits of a turn except its timers. answer->revoked: how
+ * many this call has cancelled. */
 int sql_wait_revoke(struct hf_store *handle, const struct hf_caller *who,
                     const struct hf_wait_revoke *request, struct hf_wait_answer *answer,
                     struct hf_err *err)

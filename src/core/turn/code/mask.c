@@ -4,7 +4,11 @@
  * then, and while it may still become a cell on one line, none of it is shown. What lies
  * between one "<" and the next is skipped with memchr, which is nearly all of the text. What
  * the mask knows is numbers, so nothing is ever copied and nothing depends on where the chunks
- * were cut. */
+ * were cut.
+ *
+ * `visible` is the end of the prose that may be shown; a line in doubt is not part of it. `stray`
+ * is set by a line of prose that looks like a tag line and is none: a close tag, or an open tag
+ * with more text after it that no close tag ends. */
 #include <string.h>
 
 #include <holdfast/code.h>
@@ -182,6 +186,7 @@ static void read_tail(struct hf_mask *mask, char c)
     read_inline(mask, c);
 }
 
+/* A cell begins with the current line: the prose is all before it. */
 static void open_cell(struct hf_mask *mask)
 {
     mask->state = HF_MASK_OPEN;
@@ -195,7 +200,12 @@ static void complete(struct hf_mask *mask, uint64_t code_to, uint64_t end)
     mask->end = end;
 }
 
-/* The line is over, `end` is past it and its line end. */
+/* Decides what the line was that has ended. `end` is past it and its line feed, if it has one.
+ *   in a cell, the cell's close tag: the cell is complete
+ *   in prose, an open tag alone: opens a cell, whose source begins at `end`
+ *   in prose, an open tag, source and close tag: a complete cell
+ *   any other line: source of the cell; in prose it becomes visible
+ * After a complete cell nothing more is read; otherwise the next line begins. */
 static void end_line(struct hf_mask *mask, uint64_t end)
 {
     bool in_cell = mask->state == HF_MASK_OPEN;
