@@ -34,7 +34,8 @@ extern "C" {
  * this reference (who answers, and where: the adapter's own words), the request's payload
  * resumes it, and no unit is made. Where none or several wait, it becomes a unit as any
  * other. A channel whose messages are never answers leaves reply_ref NULL. *ret_resumed
- * says which it was; the answer's item is the unit that continues, or the new one.
+ * says which it was; the answer's item is the unit that continues, or the new one. A wait of a
+ * turn is answered with hf_wait_resolve: its id as reply_ref is HF_EINVAL, and no unit is made.
  *
  * A message that comes again is found again, whichever it was, as long as its unit or, for
  * 30 days, its receipt is kept. (Should two adapters deliver one message at the same moment,

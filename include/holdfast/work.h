@@ -314,8 +314,9 @@ struct hf_change {
 
 /* Apply n changes in one transaction, in order. Item i answers change i. A batch may mix
  * verbs but may name a row only once, by id or by reference: otherwise HF_EINVAL naming
- * "id". Apart from that and bad input the call fails as a whole only when the store does,
- * or under HF_ALL_OR_NONE. */
+ * "id". A resume whose `ref` is the id of a turn's wait is HF_EINVAL naming "ref": such a wait
+ * is answered with hf_wait_resolve. Apart from that and bad input the call fails as a whole only
+ * when the store does, or under HF_ALL_OR_NONE. */
 HF_API HF_MUST_USE int hf_work_change(struct hf_store *store, const struct hf_caller *who,
                                       const struct hf_change *changes, size_t n,
                                       unsigned flags, struct hf_answer **ret_answer,

@@ -224,6 +224,7 @@
     X(r40_resume_with_an_owner_runs_under_a_fresh_lease, 0)                              \
     X(a_nonce_repeats_a_resume_with_its_token, 0)                                        \
     X(r41_resume_by_reference, 0)                                                        \
+    X(r41_a_wait_of_a_turn_is_no_reference_of_a_unit, 0)                                 \
     X(r41_resume_by_an_ambiguous_reference_is_refused, 0)                                \
     X(r41_a_status_narrows_a_resume_by_reference, 0)                                     \
     X(r41_of_two_resumes_one_wins, 0)                                                    \

@@ -120,6 +120,15 @@ test_case(r41_resume_by_reference)
     CODE(HF_ENOTFOUND, change(.verb = HF_VERB_RESUME, .ref = "no-such-wait")->code);
 }
 
+test_case(r41_a_wait_of_a_turn_is_no_reference_of_a_unit)
+{
+    const char *id = "a01a1e691-b025-7000-a2d6-2acac0bb86ad-31dfc743939ce493876eeeec";
+    const char *before = picture();
+    CODE(HF_EINVAL, change(.verb = HF_VERB_RESUME, .ref = id)->code);
+    SAME("ref", t->err.field);
+    UNCHANGED(before);
+}
+
 test_case(r41_resume_by_an_ambiguous_reference_is_refused)
 {
     struct held one = running();

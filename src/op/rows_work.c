@@ -250,7 +250,7 @@ const struct op op_work_rows[] = {
       "token is printed.",
       hf_resume_inputs, NULL, VERB(RESUME), resume_examples, UNIT, OPERATOR,
       .route = "POST /v1/work/resume", .did = "resumed", .advice = resume_advice,
-      .check = op_check_resume, .run = op_run_change },
+      .check = op_check_resume, .run = op_run_resume },
     { "work.close_out", "close a unit out with its outcome", NULL, hf_close_out_inputs, NULL,
       VERB(CLOSE_OUT), close_out_examples, UNIT, .role = OP_WORKER,
       .errors = op_settle_errors, .actor_kind = "worker",

@@ -44,19 +44,18 @@ int op_run_wait_show(struct op_call *call)
 
 /* ---- answering ---------------------------------------------------------------------- */
 
-/* The whole id of a wait that is named by a part of it. A whole id may be of a wait that its turn
- * has not opened yet. */
-static int whole_id(struct op_call *call, const char *given, const char **ret_id)
+int op_wait_id(struct op_call *call, const char *given, const char **ret_id,
+               struct hf_err *err)
 {
     struct hf_wait_place place;
     struct hf_wait_answer *answer = NULL;
     *ret_id = given;
     if (!given || hf_wait_id_read(given, &place))
         return 0;
-    int rc = hf_wait_get(call->store, &call->who, given, &answer, call->err);
+    int rc = hf_wait_get(call->store, &call->who, given, &answer, err);
     if (rc == 0) {
         *ret_id = hf_arena_text(call->arena, answer->waits->wait_id);
-        rc = *ret_id ? 0 : hf_fail(call->err, HF_ENOMEM, NULL, "out of memory");
+        rc = *ret_id ? 0 : hf_fail(err, HF_ENOMEM, NULL, "out of memory");
     }
     hf_wait_answer_free(answer);
     return rc;
@@ -71,7 +70,7 @@ static int answer_with(struct op_call *call, enum hf_wait_word word)
                                        .value = in->value,
                                        .reason = in->reason };
     struct hf_wait_answer *answer = NULL;
-    int rc = whole_id(call, in->wait_id, &request.wait_id);
+    int rc = op_wait_id(call, in->wait_id, &request.wait_id, call->err);
     if (rc == 0)
         rc = hf_wait_resolve(call->store, &call->who, &request, &answer, call->err);
     if (rc == 0) {
@@ -107,7 +106,7 @@ int op_run_wait_revoke(struct op_call *call)
 {
     struct hf_wait_revoke request = *(const struct hf_wait_revoke *)call->in;
     struct hf_wait_answer *answer = NULL;
-    int rc = whole_id(call, request.wait_id, &request.wait_id);
+    int rc = op_wait_id(call, request.wait_id, &request.wait_id, call->err);
     if (rc == 0)
         rc = hf_wait_revoke(call->store, &call->who, &request, &answer, call->err);
     if (rc == 0) {
@@ -125,7 +124,7 @@ int op_run_wait_key(struct op_call *call)
     const struct hf_wait_request *in = call->in;
     const char *id = NULL;
     char key[HF_WAIT_KEY_TEXT];
-    int rc = whole_id(call, in->wait_id, &id);
+    int rc = op_wait_id(call, in->wait_id, &id, call->err);
     if (rc == 0)
         rc = hf_wait_key(call->store, id, key, call->err);
     if (rc == 0) {

@@ -5,17 +5,22 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 #include <holdfast/ingress.h>
 #include <holdfast/monitor.h>
 #include <holdfast/run.h>
 
+#include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/ledger/policy.h"
 #include "core/ledger/step.h"
 #include "core/wait/wait.h"
 #include "op/shapes/ledger.h"
+#include "op/wait.h"
+
+#define REF_PART_MIN 8 /* characters by which a wait is taken to be meant */
 
 /* ---- create ------------------------------------------------------------------------ */
 
@@ -35,15 +40,25 @@ static int try_on_nothing(struct op_call *call, const struct hf_work_spec *reque
     return hf_step_create(call->arena, request, "", &unnamed, &env, &row, call->err);
 }
 
-/* A wait of an agent's turn is no reference of a unit: neither a reply nor a resume answers it. */
+/* What the library would refuse, before a store is made for it. */
+static int check_whole_ref(struct op_call *call, const char *ref, const char *field)
+{
+    int rc = hf_wait_ref_check(ref, field, call->err);
+    return rc ? op_named(call, rc) : 0;
+}
+
+/* A reference is no wait of a turn, also where a part of an id names the wait. A text that names no
+ * wait may be any reference, and so may a shorter one, which might be the end of some id. */
 static int check_ref(struct op_call *call, const char *ref, const char *field)
 {
-    struct hf_wait_place place;
-    return hf_wait_id_read(ref, &place)
-               ? op_fail(call, HF_EINVAL, field,
-                         "this is a wait of a turn: answer it with `holdfast wait "
-                         "resolve`, `holdfast approve` or `holdfast deny`")
-               : 0;
+    struct hf_err why;
+    const char *whole = NULL;
+    if (!ref || strlen(ref) < REF_PART_MIN)
+        return 0;
+    int rc = op_wait_id(call, ref, &whole, &why);
+    if (rc == HF_ENOTFOUND || rc == HF_EINVAL)
+        return 0;
+    return rc ? hf_fail_as(call->err, rc, &why) : check_whole_ref(call, whole, field);
 }
 
 int op_check_create(struct op_call *call)
@@ -53,7 +68,7 @@ int op_check_create(struct op_call *call)
     request.parent_work_id = NULL; /* a part of an id is enough */
     int rc = op_check_kind(call, request.kind);
     if (rc == 0)
-        rc = check_ref(call, request.reply_ref, "{reply_ref}");
+        rc = check_whole_ref(call, request.reply_ref, "{reply_ref}");
     if (rc == 0)
         rc = hf_work_spec_check(&request, call->err);
     return rc == 0 && call->absent ? try_on_nothing(call, &request, parent) : rc;
@@ -79,6 +94,8 @@ int op_run_create(struct op_call *call)
     struct hf_answer *answer = NULL;
     bool resumed = false;
     int rc = op_full_id(call, request->parent_work_id, &request->parent_work_id);
+    if (rc == 0)
+        rc = check_ref(call, request->reply_ref, "{reply_ref}");
     if (rc == 0)
         rc = hf_work_deliver(call->store, &call->who, request, &answer, &resumed,
                              call->err);
@@ -215,7 +232,14 @@ int op_check_resume(struct op_call *call)
         return op_fail(
             call, HF_EINVAL, NULL,
             "one of {work_id} and {waiting_ref} is required, and only one{help}");
-    return check_ref(call, change->ref, "{waiting_ref}");
+    return check_whole_ref(call, change->ref, "{waiting_ref}");
+}
+
+int op_run_resume(struct op_call *call)
+{
+    const struct hf_change *change = call->in;
+    int rc = check_ref(call, change->ref, "{waiting_ref}");
+    return rc ? rc : op_run_change(call);
 }
 
 int op_check_close_out(struct op_call *call)

@@ -20,6 +20,7 @@ int op_run_create(struct op_call *call);
 int op_run_enqueue(struct op_call *call);
 int op_run_claim(struct op_call *call);
 int op_run_change(struct op_call *call); /* any verb: the blank request names it */
+int op_run_resume(struct op_call *call);
 int op_run_renew(struct op_call *call);
 int op_run_redrive(struct op_call *call);
 /* A page of a list, or the first one after it that has rows. */

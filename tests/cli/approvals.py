@@ -98,6 +98,17 @@ class Configured(Case):
         self.assertIn("--reply-to", told)
         told = self.refused(2, "invalid_argument", "work", "resume", "--ref", wait["wait_id"])
         self.assertIn("holdfast approve", told)
+        for part in (wait["wait_id"][:20], wait["wait_id"][-8:]):
+            self.assertIn("--reply-to", self.refused(
+                2, "invalid_argument", "work", "create", "--source", "conversation", "--source-id", "m1",
+                "--reply-to", part, "--payload", '"yes"'))
+            self.assertIn("holdfast approve", self.refused(2, "invalid_argument", "work", "resume", "--ref", part))
+        self.file("export.jsonl", json.dumps({"source_system": "conversation", "source_id": "m1",
+                                              "reply_ref": wait["wait_id"], "payload": "yes"}) + "\n")
+        report = self.cli("work", "reconcile", "--from", "export.jsonl", "--json", code=2).json["from"]
+        self.assertEqual((report["refused"], report["created"]), (1, 0))
+        self.assertEqual(report["problems"][0]["field"], "reply_ref")
+        self.assertEqual(len(self.ok("work", "list")["items"]), 1)
         self.assertEqual([one["wait_id"] for one in self.ok("wait", "list")["items"]], [wait["wait_id"]])
 
     def test_a_builtin_tool_asks_too_and_a_denial_runs_nothing(self):

@@ -149,7 +149,7 @@ DEFERRED = """
            char ret_key[HF_WAIT_KEY_TEXT], struct hf_err *err);
 
        A deferred call: `run` starts something outside, takes the key under
-       which its end can be told (hf_wait_resolve), and defers instead of
+       which its end can be reported (hf_wait_resolve), and defers instead of
        answering. The turn is put away, and no worker is needed until the
        answer comes. An answer that was set before is forgotten.
 """

@@ -27,7 +27,8 @@ EXPECTED = re.compile(r"# exit (\d+)\s*$")
 # What is another every time: ids, times, durations, pids and the widths that follow from them.
 VARIES = ((re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+Z?"), "TIME"),
           (re.compile(r"(?:[0-9a-f]{8}-)(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"), "ID"),
-          (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{8,}\b"), "ID"),
+          (re.compile(r"\b[0-9a-f]{8,}\b"), "ID"),
+          (re.compile(r"\bc[0-9a-z]{24}\b"), "CALL"),
           (re.compile(r"\b\d+(?:\.\d+)?(?:ms|[smhd])\b"), "SPAN"),
           (re.compile(r"\b\d{4,}\b"), "N"),
           (re.compile(r"-{3,}|[ \t]+"), " "))

@@ -45,7 +45,7 @@ struct cli_agents {
 
 /* ---- the scripted agent ----------------------------------------------------------------- */
 
-/* The tool of the scripted agent: it takes its time, so that one can kill the worker meanwhile. */
+/* A tool of the scripted agent: it takes its time, so that one can kill the worker meanwhile. */
 static void wait_some(void *user, struct hf_invocation *call)
 {
     int64_t seconds = 3;
@@ -65,19 +65,40 @@ static void wait_some(void *user, struct hf_invocation *call)
     (void)rc; /* without memory the call has no answer, and the model is told */
 }
 
+/* The other one needs an approval from an amount on, so that one can see what an approval is. */
+static void pretend_to_pay(void *user, struct hf_invocation *call)
+{
+    static const char text[] = "paid, but only in play";
+    (void)user;
+    int rc = hf_invocation_text(call, (struct hf_span){ text, sizeof(text) - 1 });
+    (void)rc; /* as above */
+}
+
 static int list_scripted(void *user, struct hf_toolset *into, struct hf_err *err)
 {
-    static const char schema[] =
+    static const char seconds[] =
         "{\"type\":\"object\",\"properties\":{\"seconds\":{\"type\":\"integer\","
         "\"minimum\":0,\"maximum\":50}},\"additionalProperties\":false}";
-    struct hf_tool tool = { .size = sizeof(tool),
+    static const char amount[] =
+        "{\"type\":\"object\",\"properties\":{\"amount\":{\"type\":\"integer\","
+        "\"minimum\":1}},\"required\":[\"amount\"],\"additionalProperties\":false}";
+    struct hf_tool wait = { .size = sizeof(wait),
                             .name = "wait",
                             .description = "Waits for some seconds.",
-                            .schema = { schema, sizeof(schema) - 1 },
+                            .schema = { seconds, sizeof(seconds) - 1 },
                             .recovery = HF_RECOVERY_SAFE,
                             .run = wait_some };
+    struct hf_tool pay = { .size = sizeof(pay),
+                           .name = "pay",
+                           .description = "Pretends to pay; from 100 on it asks.",
+                           .schema = { amount, sizeof(amount) - 1 },
+                           .recovery = HF_RECOVERY_SAFE,
+                           .run = pretend_to_pay,
+                           .approval = { .rule = "{\"/amount\":{\"minimum\":100}}",
+                                         .question = "May this be paid?" } };
     (void)user;
-    return hf_toolset_add(into, &tool, err);
+    int rc = hf_toolset_add(into, &wait, err);
+    return rc ? rc : hf_toolset_add(into, &pay, err);
 }
 
 static int open_scripted(struct cli_agents *agents, struct one *one,

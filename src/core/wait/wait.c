@@ -147,6 +147,16 @@ bool hf_wait_id_read(const char *wait_id, struct hf_wait_place *ret_place)
     return good;
 }
 
+int hf_wait_ref_check(const char *ref, const char *field, struct hf_err *err)
+{
+    struct hf_wait_place place;
+    return hf_wait_id_read(ref, &place)
+               ? hf_fail(err, HF_EINVAL, field,
+                         "this is a wait of a turn: answer it with hf_wait_resolve "
+                         "(`holdfast wait resolve`, `holdfast approve`, `holdfast deny`)")
+               : 0;
+}
+
 /* ---- keys --------------------------------------------------------------------------- */
 
 /* The MAC is over version, key id, scope (the turn), kind and id. */

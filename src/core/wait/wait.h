@@ -21,6 +21,10 @@ struct hf_wait_place {
 };
 bool hf_wait_id_read(const char *wait_id, struct hf_wait_place *ret_place);
 
+/* Checks the reference by which a unit is to be resumed; `ref` may be NULL. HF_EINVAL naming
+ * `field` where it is the id of a wait: a wait is answered, also where a unit shows its id. */
+HF_MUST_USE int hf_wait_ref_check(const char *ref, const char *field, struct hf_err *err);
+
 /* A secret with which keys are made and checked. */
 #define HF_WAIT_KEYID_TEXT 9 /* with the NUL */
 struct hf_wait_secret {

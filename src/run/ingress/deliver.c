@@ -103,6 +103,8 @@ int hf_work_deliver(struct hf_store *store, const struct hf_caller *who,
             return hf_fail(
                 err, rc, "source_id",
                 "the same source id and run id was delivered earlier with other content");
+        if (rc == HF_EINVAL && hf_same(why.field, "ref")) /* as the caller calls it */
+            return hf_fail(err, rc, "reply_ref", "%s", why.message);
         if (!takes_nobody(rc))
             return hf_fail_as(err, rc, &why);
         rc = 0;

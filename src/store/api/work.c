@@ -10,6 +10,7 @@
 #include "core/ledger/limit.h"
 #include "core/ledger/policy.h"
 #include "core/ledger/step.h"
+#include "core/wait/wait.h"
 #include "store/api/call.h"
 #include "store/api/page.h"
 #include "store/api/work.h"
@@ -129,13 +130,21 @@ static int check_distinct(const struct hf_change *changes, size_t n, struct hf_e
     return 0;
 }
 
+static int check_change(const struct hf_change *change, struct hf_err *err)
+{
+    int rc = hf_change_check(change, err);
+    return rc || change->verb != HF_VERB_RESUME
+               ? rc
+               : hf_wait_ref_check(change->ref, "ref", err);
+}
+
 int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *err)
 {
     int rc = check_batch(n, err);
     if (rc == 0)
         rc = hf_sized_array(changes, n, "changes", err);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = hf_change_check(&changes[i], err);
+        rc = check_change(&changes[i], err);
     return rc ? rc : check_distinct(changes, n, err);
 }
 
