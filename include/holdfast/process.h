@@ -125,7 +125,9 @@ enum hf_tell {
     HF_TELL_APPEND,    /* name: type, [payload key wake]: an event of its own         */
     HF_TELL_SIGNAL,    /* name, [payload key]: event "signal.NAME"; ends a wait for
                              the reference "signal.NAME". One that is not waited for yet
-                             is kept, and ends the next wait for it                      */
+                             is kept, and ends the next wait for it. A started
+                             owner_bound process stays running then, with the same
+                             token; if it waits, its owner's resume takes the signal     */
     HF_TELL_OBSERVE,   /* name: a session that may see it from now on                 */
     HF_TELL_UNOBSERVE, /* name: a session that may not any more                       */
     HF_TELL_RETARGET,  /* [name]: the session that is woken; NULL: none. Queued wakes

@@ -478,6 +478,12 @@
     X(d36_await_gives_the_end_and_says_when_there_is_none_yet, HF_CONFORM_PROCESSES)     \
     X(d36_a_signal_resumes_who_waits_for_it_in_its_transaction, HF_CONFORM_PROCESSES)    \
     X(a_signal_that_comes_before_the_wait_ends_it, HF_CONFORM_PROCESSES)                 \
+    X(a_signal_that_comes_before_the_wait_of_a_bound_process_ends_it,                    \
+      HF_CONFORM_PROCESSES)                                                              \
+    X(a_bound_process_that_took_its_signal_is_ended_by_its_token, HF_CONFORM_PROCESSES)  \
+    X(a_repeated_wait_of_a_bound_process_takes_no_second_signal, HF_CONFORM_PROCESSES)   \
+    X(a_signal_that_comes_while_a_bound_process_waits_goes_with_its_owners_resume,       \
+      HF_CONFORM_PROCESSES)                                                              \
     X(a_repeated_wait_takes_no_second_signal, HF_CONFORM_PROCESSES)                      \
     X(d37_every_way_to_end_wakes_the_session_once, HF_CONFORM_PROCESSES)                 \
     X(d37_an_event_and_its_wake_are_one_transaction, HF_CONFORM_PROCESSES)               \

@@ -84,7 +84,8 @@ test_case(d36_types_of_the_ledger_are_refused_and_declared_ones_kept)
     static const char *const reserved[] = { "claimed",        "close_out",
                                             "observer_added", "signal.go",
                                             "process_exited", "abandon_requested",
-                                            "hf.x",           "external_ref_set" };
+                                            "hf.x",           "external_ref_set",
+                                            "signal_taken" };
     static const char *const declared[] = { "step", "note" };
     const char *id = kit_process_of(t, HF_DISPOSITION_RERUNNABLE);
     const char *before = picture();
@@ -157,6 +158,10 @@ static const struct hf_change random_changes[] = {
     { .verb = HF_VERB_WAIT,
       .status = HF_STATUS_WAITING_EXTERNAL,
       .ref = "x",
+      .token = "" },
+    { .verb = HF_VERB_WAIT,
+      .status = HF_STATUS_WAITING_EXTERNAL,
+      .ref = "signal.go",
       .token = "" },
     { .verb = HF_VERB_RESUME, .payload = "[1]" },
     { .verb = HF_VERB_RESUME, .owner = "alice", .incarnation = "b1" },
@@ -704,6 +709,132 @@ test_case(a_signal_that_comes_before_the_wait_ends_it)
     h = kit_taken(t, id, "alice", "b1");
     wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.stop");
     IS("queued", id);
+    REFOLDS(id);
+}
+
+test_case(a_signal_that_comes_before_the_wait_of_a_bound_process_ends_it)
+{
+    const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "1"));
+    struct held h = kit_taken(t, id, "alice", "b1");
+    const struct hf_item *item = wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
+    CODE(0, item->code);
+    TRUE(!item->repeated);
+    SAME("running", item->work.status);
+    SAME("1", item->work.resume_payload);
+    SAME("1", row(id)->resume_payload);
+    SAME("alice", row(id)->owner);
+    EQ(1, row(id)->lease_fence);
+    EQ(1, row(id)->attempt_count);
+    EQ(0, count_events(id, "waiting_set"));
+    EQ(0, count_events(id, "resumed"));
+    EQ(1, count_events(id, "signal_taken"));
+    REFOLDS(id);
+    /* The token is still the holder's: what follows is no second settling of the row. */
+    CODE(0, renew(h)->code);
+    CODE(0,
+         change(.verb = HF_VERB_APPEND, .id = id, .token = h.token, .type = "t")->code);
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.stop");
+    IS("waiting_external", id);
+    TRUE(!row(id)->resume_payload);
+    TRUE(wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.stop")->repeated);
+    CODE(HF_ETRANSITION, wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go")->code);
+    CODE(HF_ELEASELOST, renew(h)->code);
+    REFOLDS(id);
+}
+
+test_case(a_bound_process_that_took_its_signal_is_ended_by_its_token)
+{
+    static const struct hf_change ends[] = {
+        { .verb = HF_VERB_CLOSE_OUT, .status = HF_STATUS_DONE },
+        { .verb = HF_VERB_FAIL, .error_class = "broken" },
+        { .verb = HF_VERB_CANCEL, .reason = "not wanted" },
+        { .verb = HF_VERB_ABANDON },
+    };
+    static const char *const ended[] = { "done", "failed", "cancelled", "abandoned" };
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
+        struct held h = kit_taken(t, id, "alice", "b1");
+        TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go"));
+        wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
+        EQ(1, count_events(id, "signal_taken"));
+        struct hf_change end = ends[i];
+        end.id = id;
+        end.token = h.token;
+        CODE(0, kit_change(t, end)->code);
+        IS(ended[i], id);
+        TRUE(kit_change(t, end)->repeated);
+        CODE(HF_ETRANSITION, wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go")->code);
+        REFOLDS(id);
+    }
+}
+
+test_case(a_repeated_wait_of_a_bound_process_takes_no_second_signal)
+{
+    const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
+    struct held h = kit_taken(t, id, "alice", "b1");
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "1"));
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "2"));
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "3"));
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
+    /* The answer was lost. */
+    TRUE(wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go")->repeated);
+    SAME("1", row(id)->resume_payload);
+    EQ(1, count_events(id, "signal_taken"));
+    /* Operation ids tell the next wait from a repeat of the last one. */
+    t->who.operation_id = "second";
+    TRUE(!wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go")->repeated);
+    SAME("2", row(id)->resume_payload);
+    TRUE(wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go")->repeated);
+    SAME("2", row(id)->resume_payload);
+    t->who.operation_id = "third";
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
+    SAME("3", row(id)->resume_payload);
+    EQ(3, count_events(id, "signal_taken"));
+    t->who.operation_id = "fourth";
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
+    IS("waiting_external", id);
+    t->who.operation_id = NULL;
+    REFOLDS(id);
+}
+
+test_case(a_signal_that_comes_while_a_bound_process_waits_goes_with_its_owners_resume)
+{
+    const char *id = kit_process_of(t, HF_DISPOSITION_OWNER_BOUND);
+    struct hf_change resume = { .verb = HF_VERB_RESUME,
+                                .id = id,
+                                .owner = "alice",
+                                .incarnation = "b1",
+                                .nonce = "n1" };
+    wait_for(kit_taken(t, id, "alice", "b1"), HF_STATUS_WAITING_EXTERNAL, "signal.go");
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "1"));
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "2"));
+    IS("waiting_external", id);
+    const struct hf_item *item = change(.verb = HF_VERB_RESUME, .id = id, .owner = "bob",
+                                        .incarnation = "b1");
+    CODE(HF_ETRANSITION, item->code);
+    item = kit_change(t, resume);
+    CODE(0, item->code);
+    SAME("1", item->work.resume_payload);
+    struct held h = { id, item->token };
+    TRUE(kit_change(t, resume)->repeated); /* the answer was lost */
+    SAME("1", row(id)->resume_payload);
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.go");
+    IS("running", id);
+    SAME("2", row(id)->resume_payload);
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.stop");
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "stop", .payload = "3"));
+    /* A payload of the owner's own replaces the signal's, which is taken too. */
+    resume.id = NULL;
+    resume.ref = "signal.stop";
+    resume.nonce = "n2";
+    resume.payload = "4";
+    item = kit_change(t, resume);
+    h.token = item->token;
+    SAME("4", row(id)->resume_payload);
+    wait_for(h, HF_STATUS_WAITING_EXTERNAL, "signal.stop");
+    IS("waiting_external", id);
+    EQ(2, count_events(id, "resumed"));
     REFOLDS(id);
 }
 

@@ -130,8 +130,9 @@ const struct op op_process_rows[] = {
       .run = op_run_process_events },
     { "process.signal", "send a signal to a process, and end its wait for it",
       "Appends the event signal.NAME. A process that waits for the reference "
-      "signal.NAME is resumed in the same transaction. A started owner_bound process "
-      "is not resumed: it reads the event itself and continues.", hf_process_signal_inputs, NULL, TELL(SIGNAL),
+      "signal.NAME is resumed in the same transaction. A signal that comes earlier is "
+      "kept, and ends the next wait for it. A started owner_bound process that waits "
+      "is not resumed: its owner's work resume takes the signal.", hf_process_signal_inputs, NULL, TELL(SIGNAL),
       signal_examples, UNIT, CHANGER, .route = "POST /v1/processes/{process_id}/signal",
       .run = op_run_tell },
     { "process.observe", "grant a process to a session, or revoke the grant",

@@ -40,6 +40,7 @@ int sql_env(struct sql_store *store, const struct hf_caller *who,
         .actor_kind = who->actor_kind,
         .actor = who->actor,
         .correlation_id = who->correlation_id,
+        .operation = who->operation_id != NULL,
     };
     const struct hf_random *random = store->handle.random;
     if (random->fill(random->user, &env.random, sizeof env.random))

@@ -126,6 +126,27 @@ class Process(Case):
         self.refused(7, "conflict", "process", "signal", process, "go", "--key", "k")
         self.refused(2, "invalid_argument", "process", "signal", process, "a b")
 
+    def test_a_bound_process_has_its_signal_under_its_own_lease(self):
+        process = self.start("owner_bound")
+        unit = self.claim()
+        wait = ("work", "wait", unit["work_id"], "--token", unit["lease_token"], "--kind", "external",
+                "--ref", "signal.go")
+        self.ok("process", "signal", process, "go", "--payload", '{"n":1}')
+        self.ok("process", "signal", process, "go", "--payload", '{"n":2}')
+        for _ in range(2):
+            row = self.ok(*wait)["work"]
+            self.assertEqual((row["status"], row["resume_payload"]), ("running", {"n": 1}))
+        for _ in range(2):
+            row = self.ok(*wait, "--operation-id", "next")["work"]
+            self.assertEqual((row["status"], row["resume_payload"]), ("running", {"n": 2}))
+        self.assertEqual(self.types(process).count("signal_taken"), 2)
+        row = self.ok(*wait, "--operation-id", "last")["work"]
+        self.assertEqual(row["status"], "waiting_external")
+        self.ok("process", "signal", process, "go", "--payload", '{"n":3}')
+        row = self.ok("work", "resume", unit["work_id"], "--owner", row["owner"], "--incarnation",
+                      row["owner_incarnation"])["work"]
+        self.assertEqual((row["status"], row["resume_payload"]), ("running", {"n": 3}))
+
     def test_observers_come_and_go_and_say_so_once(self):
         process = self.start("rerunnable", "--observer", "s1")
         self.assertEqual(self.ok("process", "observe", process, "s2")["work"]["work_id"], process)

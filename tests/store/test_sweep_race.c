@@ -173,39 +173,84 @@ static void signal_it(struct hf_sql *real)
     assert_int_equal(hf_process_tell(other, NULL, &tell, &repeated, NULL), 0);
 }
 
-/* When the wait is decided the signal is not there, and after it is written none comes. */
-static void a_signal_in_the_middle_of_a_wait_ends_it(void **state)
+/* Registers the process and claims it; the caller frees the answer. */
+static struct hf_answer *taken_process(enum hf_disposition disposition)
 {
-    struct place *place = *state;
     struct hf_answer *answer = NULL;
     struct hf_work_spec unit = plain_unit("waits");
     struct hf_process_spec process = { .size = sizeof(process),
                                        .work = &unit,
                                        .identity_kind = "shell" };
     struct hf_claim claim = { .size = sizeof(claim), .owner = "ann" };
-    unit.disposition = HF_DISPOSITION_RERUNNABLE;
+    unit.disposition = disposition;
     assert_int_equal(hf_process_register(other, NULL, &process, &answer, NULL), 0);
     (void)snprintf(process_id, sizeof(process_id), "%s",
                    hf_answer_at(answer, 0)->work.work_id);
     hf_answer_free(answer);
     assert_int_equal(hf_work_claim(other, NULL, &claim, &answer, NULL), 0);
-    struct hf_change wait = { .size = sizeof(wait),
-                              .verb = HF_VERB_WAIT,
-                              .id = process_id,
-                              .token = hf_answer_at(answer, 0)->token,
-                              .status = HF_STATUS_WAITING_EXTERNAL,
-                              .ref = "signal.go" };
-    struct hf_answer *waited = NULL;
+    return answer;
+}
+
+/* When the change is decided the signal is not there, and after it is written none comes. */
+static void change_meets_signal(struct place *place, const struct hf_change *change,
+                                const char *status)
+{
+    struct hf_answer *answer = NULL;
     place->plan = (struct mortal_plan){ .die_at = 1,
                                         .side = MORTAL_MIDDLE,
                                         .in_the_middle = signal_it };
-    assert_int_equal(hf_work_change(place->sweeper, NULL, &wait, 1, 0, &waited, NULL), 0);
+    assert_int_equal(hf_work_change(place->sweeper, NULL, change, 1, 0, &answer, NULL),
+                     0);
     assert_int_equal(place->plan.calls,
                      2); /* refused by the signal's revision, and done */
-    assert_string_equal(hf_answer_at(waited, 0)->work.status, "queued");
-    assert_string_equal(hf_answer_at(waited, 0)->work.resume_payload, "7");
-    hf_answer_free(waited);
+    assert_string_equal(hf_answer_at(answer, 0)->work.status, status);
+    assert_string_equal(hf_answer_at(answer, 0)->work.resume_payload, "7");
     hf_answer_free(answer);
+}
+
+static void wait_meets_signal(struct place *place, enum hf_disposition disposition,
+                              const char *status)
+{
+    struct hf_answer *held = taken_process(disposition);
+    struct hf_change wait = { .size = sizeof(wait),
+                              .verb = HF_VERB_WAIT,
+                              .id = process_id,
+                              .token = hf_answer_at(held, 0)->token,
+                              .status = HF_STATUS_WAITING_EXTERNAL,
+                              .ref = "signal.go" };
+    change_meets_signal(place, &wait, status);
+    hf_answer_free(held);
+}
+
+static void a_signal_in_the_middle_of_a_wait_ends_it(void **state)
+{
+    wait_meets_signal(*state, HF_DISPOSITION_RERUNNABLE, "queued");
+}
+
+static void a_signal_in_the_middle_of_a_bound_wait_ends_it(void **state)
+{
+    wait_meets_signal(*state, HF_DISPOSITION_OWNER_BOUND, "running");
+}
+
+static void a_signal_in_the_middle_of_a_resume_is_taken(void **state)
+{
+    struct hf_answer *held = taken_process(HF_DISPOSITION_OWNER_BOUND), *waits = NULL;
+    struct hf_change wait = { .size = sizeof(wait),
+                              .verb = HF_VERB_WAIT,
+                              .id = process_id,
+                              .token = hf_answer_at(held, 0)->token,
+                              .status = HF_STATUS_WAITING_EXTERNAL,
+                              .ref = "signal.go" };
+    struct hf_change resume = { .size = sizeof(resume),
+                                .verb = HF_VERB_RESUME,
+                                .id = process_id,
+                                .owner = "ann",
+                                .incarnation =
+                                    hf_answer_at(held, 0)->work.owner_incarnation };
+    assert_int_equal(hf_work_change(other, NULL, &wait, 1, 0, &waits, NULL), 0);
+    change_meets_signal(*state, &resume, "running");
+    hf_answer_free(waits);
+    hf_answer_free(held);
 }
 
 /* On PostgreSQL the clock goes on within a transaction: a statement may find what was not yet
@@ -246,6 +291,8 @@ int main(void)
         RACE(a_renewal_in_the_middle_of_a_sweep_does_not_keep_a_dead_holder),
         RACE(a_proof_of_death_says_nothing_of_the_next_holder),
         RACE(a_signal_in_the_middle_of_a_wait_ends_it),
+        RACE(a_signal_in_the_middle_of_a_bound_wait_ends_it),
+        RACE(a_signal_in_the_middle_of_a_resume_is_taken),
         cmocka_unit_test(what_falls_due_within_a_sweep_is_not_put_off),
     };
     pg_server_start(&server);

@@ -130,6 +130,13 @@ int rig_apply(struct rig *rig, const struct hf_row *row, const struct hf_change 
     return hf_step_change(&rig->arena, row, change, &rig->env, &rig->step, &rig->err);
 }
 
+int rig_signal(struct rig *rig, const struct hf_row *row, const struct hf_change *wait,
+               const char *payload)
+{
+    return hf_step_signal(&rig->arena, row, wait, payload, &rig->env, &rig->step,
+                          &rig->err);
+}
+
 int rig_claim(struct rig *rig, const struct hf_row *row, const char *owner,
               const char *incarnation, const char *nonce)
 {

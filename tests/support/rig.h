@@ -37,6 +37,8 @@ struct hf_change rig_held(enum hf_verb verb);
 struct hf_work_spec rig_new(void);
 
 int rig_apply(struct rig *rig, const struct hf_row *row, const struct hf_change *change);
+int rig_signal(struct rig *rig, const struct hf_row *row, const struct hf_change *wait,
+               const char *payload);
 int rig_claim(struct rig *rig, const struct hf_row *row, const char *owner,
               const char *incarnation, const char *nonce);
 int rig_sweep(struct rig *rig, const struct hf_row *row, const char *proof);

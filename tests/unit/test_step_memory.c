@@ -69,6 +69,15 @@ static int resume(struct rig *rig)
     return rig_apply(rig, &row, &change);
 }
 
+static int take_signal(struct rig *rig)
+{
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
+    struct hf_change change = rig_held(HF_VERB_WAIT);
+    change.status = HF_STATUS_WAITING_EXTERNAL;
+    change.ref = "signal.go";
+    return rig_signal(rig, &row, &change, "{\"b\":1,\"a\":[1.5,true]}");
+}
+
 static int request_cancel(struct rig *rig)
 {
     struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
@@ -86,8 +95,8 @@ static int sweep(struct rig *rig)
 static void steps_survive_every_failed_allocation(void **state)
 {
     (void)state;
-    static const step_fn steps[] = { create, claim,          close_out, fail_row,
-                                     resume, request_cancel, sweep };
+    static const step_fn steps[] = { create, claim,       close_out,      fail_row,
+                                     resume, take_signal, request_cancel, sweep };
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         assert_survives(steps[i]);
 }

@@ -181,6 +181,40 @@ static void a_bound_row_that_waits_remembers_its_owner(void **state)
     rig_refused(rig, &now, &drain, HF_ELEASELOST, "token");
 }
 
+static void a_bound_row_that_takes_its_signal_keeps_its_lease(void **state)
+{
+    struct rig *rig = *state;
+    struct hf_row row = rig_row(HF_STATUS_RUNNING, HF_DISPOSITION_OWNER_BOUND);
+    struct hf_change wait = rig_held(HF_VERB_WAIT), renew = rig_held(HF_VERB_RENEW);
+    wait.status = HF_STATUS_WAITING_EXTERNAL;
+    wait.ref = "signal.go";
+    assert_int_equal(rig_signal(rig, &row, &wait, "{ \"n\" : 1 }"), 0);
+    assert_int_equal(rig->step.kind, HF_STEP_QUIET);
+    assert_string_equal(rig->step.extra_event, "signal_taken");
+    struct hf_row now = rig->step.row;
+    assert_int_equal(now.status, HF_STATUS_RUNNING);
+    assert_string_equal(now.w.resume_payload, "{ \"n\" : 1 }");
+    assert_string_equal(now.claim_group, "n1");
+    assert_int_equal(now.w.lease_expires_at, row.w.lease_expires_at);
+    assert_string_equal(now.settled_verb, "wait external signal.go");
+    assert_string_equal(now.message, "signal.go");
+    assert_string_equal(now.note, "{\"payload\":{\"n\":1},\"ref\":\"signal.go\"}");
+    /* Only that wait repeats, and only without an operation id. */
+    assert_int_equal(rig_apply(rig, &now, &wait), 0);
+    assert_int_equal(rig->step.kind, HF_STEP_REPEAT);
+    rig->env.operation = true;
+    assert_int_equal(rig_written(rig, &now, &wait).status, HF_STATUS_WAITING_EXTERNAL);
+    rig->env.operation = false;
+    wait.ref = "signal.stop";
+    assert_int_equal(rig_written(rig, &now, &wait).status, HF_STATUS_WAITING_EXTERNAL);
+    assert_int_equal(rig_apply(rig, &now, &renew), 0);
+    /* A token that its owner has rotated since is lost as any other. */
+    struct hf_change done = rig_held(HF_VERB_CLOSE_OUT);
+    done.status = HF_STATUS_DONE;
+    now.claim_group = "n2";
+    rig_refused(rig, &now, &done, HF_ELEASELOST, "token");
+}
+
 static void a_wait_brings_the_escalation_that_its_policy_asks_for(void **state)
 {
     struct rig *rig = *state;
@@ -436,6 +470,7 @@ int main(void)
         TEST(a_wait_has_a_reference_a_budget_and_no_lease),
         TEST(a_wait_may_escalate_before_its_end),
         TEST(a_bound_row_that_waits_remembers_its_owner),
+        TEST(a_bound_row_that_takes_its_signal_keeps_its_lease),
         TEST(a_wait_brings_the_escalation_that_its_policy_asks_for),
         TEST(a_resume_queues_the_row_with_its_answer),
         TEST(a_resume_with_an_owner_runs_under_a_fresh_lease),

@@ -136,4 +136,7 @@ int hf_draft_release(struct hf_draft *draft);
 int hf_draft_wait(struct hf_draft *draft);
 int hf_draft_resume(struct hf_draft *draft);
 
+/* The wait of a started owner_bound row, whose signal is the change's payload. */
+int hf_draft_signal(struct hf_draft *draft);
+
 #endif

@@ -29,8 +29,9 @@ struct hf_env {
     const char *correlation_id;
     const struct hf_policy *policy; /* in force for the row's source and kind, complete */
     const char *holder; /* JSON of the process that a claim or resume ties to */
-    bool kind_limited;  /* create: a limit is set for the kind */
-    bool busy;          /* sweep: processes of the row's work still run (rule 6) */
+    bool operation; /* the call has an operation id, so its receipt says what repeats */
+    bool kind_limited; /* create: a limit is set for the kind */
+    bool busy;         /* sweep: processes of the row's work still run (rule 6) */
     struct hf_note_kept
         *kept; /* create: for requests of one call; NULL: nothing is kept */
 };
@@ -74,6 +75,14 @@ struct hf_step {
 int hf_step_change(struct hf_arena *arena, const struct hf_row *row,
                    const struct hf_change *change, const struct hf_env *env,
                    struct hf_step *ret_step, struct hf_err *err);
+
+/* A wait (accepted by hf_step_change) of a started owner_bound row whose signal was sent before:
+ * the row keeps its status and its lease, has the signal's payload, and appends the event
+ * signal_taken. HF_ENOMEM, HF_EINVAL for a payload that is no JSON. */
+int hf_step_signal(struct hf_arena *arena, const struct hf_row *row,
+                   const struct hf_change *wait, const char *payload,
+                   const struct hf_env *env, struct hf_step *ret_step,
+                   struct hf_err *err);
 
 /* Claim one given row (by id; also what a set-based claim does to each row). */
 int hf_step_claim(struct hf_arena *arena, const struct hf_row *row,

@@ -72,17 +72,33 @@ static int check_settled(struct hf_draft *draft, bool *ret_repeat)
                    hf_status_word(old->status));
 }
 
+/* A wait that found its signal has not ended its lease, and its token is remembered for the repeat
+ * of that wait only. Under an operation id the receipt tells a repeat from the next wait. */
+static int check_signalled(const struct hf_draft *draft, bool *ret_repeat)
+{
+    const char *again = settled_as(draft);
+    if (!again)
+        return hf_fail_plain(draft->err, HF_ENOMEM);
+    *ret_repeat = !draft->env->operation && is_repeat(draft, again);
+    return 0;
+}
+
 static int check_token(struct hf_draft *draft, bool *ret_repeat)
 {
     const char *text = draft->change->token;
-    *ret_repeat = false;
-    if (hf_same(draft->old->settled_token, text))
-        return check_settled(draft, ret_repeat);
+    struct hf_lease lease = hf_row_lease(draft->old);
+    bool settled = hf_same(draft->old->settled_token, text);
     struct hf_token token;
+    *ret_repeat = false;
     int rc = hf_token_read(text, &token, draft->err);
     if (rc)
         return rc;
-    struct hf_lease lease = hf_row_lease(draft->old);
+    bool ended = !lease.nonce || lease.fence != token.fence;
+    if (settled && ended)
+        return check_settled(draft, ret_repeat);
+    rc = settled ? check_signalled(draft, ret_repeat) : 0;
+    if (rc || *ret_repeat)
+        return rc;
     return hf_lease_check(&lease, &token, draft->env->lease_now, draft->env->store,
                           false /* late is fine while no caller acted */, draft->err);
 }
@@ -176,6 +192,24 @@ int hf_step_change(struct hf_arena *arena, const struct hf_row *row,
     struct hf_draft draft = hf_draft_begin(arena, row, env, err);
     draft.change = change;
     int rc = apply(&draft);
+    if (rc == 0)
+        *ret_step = draft.out;
+    return rc;
+}
+
+int hf_step_signal(struct hf_arena *arena, const struct hf_row *row,
+                   const struct hf_change *wait, const char *payload,
+                   const struct hf_env *env, struct hf_step *ret_step, struct hf_err *err)
+{
+    struct hf_draft draft = hf_draft_begin(arena, row, env, err);
+    struct hf_change with = *wait;
+    with.payload = payload;
+    draft.change = &with;
+    int rc = hf_draft_signal(&draft);
+    draft.out.row.settled_token = wait->token;
+    draft.out.row.settled_verb = settled_as(&draft);
+    if (rc == 0 && !draft.out.row.settled_verb)
+        rc = hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0)
         *ret_step = draft.out;
     return rc;

@@ -158,3 +158,14 @@ int hf_draft_resume(struct hf_draft *draft)
     draft->out.row.message = old->w.waiting_ref; /* for the caller that reads the trail */
     return to == HF_STATUS_RUNNING ? resume_running(draft) : resume_queued(draft);
 }
+
+int hf_draft_signal(struct hf_draft *draft)
+{
+    struct hf_row *row = &draft->out.row;
+    row->w.resume_payload = draft->change->payload;
+    row->w.updated_at = draft->env->now;
+    row->message = draft->change->ref;
+    hf_draft_quiet(draft, "signal_taken");
+    return note_resumed(draft, &(struct hf_note){ .reason = draft->change->reason,
+                                                  .ref = draft->change->ref });
+}

@@ -184,7 +184,8 @@ static int add_change(struct telling *t, const struct hf_row *row,
     return 0;
 }
 
-/* A signal that no wait has taken yet: the next wait for it takes it (store/work/change.c). */
+/* A signal that no wait has taken yet: the next wait for it, or the owner's resume from one, takes
+ * it (store/work/change.c). */
 static void keep_signal(struct telling *t)
 {
     struct hf_ops *ops = &t->write;
@@ -196,9 +197,9 @@ static void keep_signal(struct telling *t)
     hf_ops_i64(ops, t->was.seq);
 }
 
-/* A signal that its process waits for ends the wait in the same transaction; any other is kept
- * until it does. What only its owner may continue with is left to the owner, who finds the signal
- * in the trail. */
+/* A signal that its process waits for ends the wait in the same transaction; any other is kept for
+ * the next wait. What only its owner may continue is left to the owner, whose resume takes the
+ * signal. */
 static int add_signal(struct telling *t, struct hf_err *err)
 {
     struct hf_err why = { 0 };
@@ -207,10 +208,10 @@ static int add_signal(struct telling *t, struct hf_err *err)
                                 .id = t->was.w.work_id,
                                 .payload = t->tell->payload,
                                 .reason = t->type };
-    if (t->was.disposition == HF_DISPOSITION_OWNER_BOUND ||
-        t->was.disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
+    if (t->was.disposition == HF_DISPOSITION_EXTERNALLY_OWNED)
         return 0;
-    if (!hf_same(t->was.w.waiting_ref, t->type)) {
+    if (t->was.disposition == HF_DISPOSITION_OWNER_BOUND ||
+        !hf_same(t->was.w.waiting_ref, t->type)) {
         keep_signal(t);
         return 0;
     }

@@ -78,19 +78,21 @@ static const char *wanted_kind(const struct hf_change *change)
     return change->status == HF_STATUS_WAITING_USER ? "user" : "external";
 }
 
-static int begin_read(struct changing *c, struct change_slot *slot)
+static int begin_read(struct changing *c, struct hf_ops **ret_ops)
 {
-    slot->ops = hf_arena_new(&c->arena, struct hf_ops);
-    if (slot->ops)
-        hf_ops_init(slot->ops, c->store->sql, c->store->handle.alloc);
-    return slot->ops ? 0 : HF_ENOMEM;
+    struct hf_ops *ops = hf_arena_new(&c->arena, struct hf_ops);
+    if (!ops)
+        return HF_ENOMEM;
+    hf_ops_init(ops, c->store->sql, c->store->handle.alloc);
+    *ret_ops = ops;
+    return 0;
 }
 
 /* A reference that is waited for: a read of its own, whose memory lives as long as the
  * slot needs it. */
 static int read_by_ref(struct changing *c, struct change_slot *slot, struct hf_err *err)
 {
-    if (begin_read(c, slot))
+    if (begin_read(c, &slot->ops))
         return hf_fail_plain(err, HF_ENOMEM);
     size_t call = hf_ops_call(slot->ops, HF_SQL_WORK_BY_WAITING_REF, HF_ANY_COUNT);
     hf_ops_text(slot->ops, c->who->tenant);
@@ -168,39 +170,71 @@ static int complete_change(struct changing *c, struct change_slot *slot,
                        : 0;
 }
 
-/* A signal that was sent before its process waited for it (store/process/tell.c) ends the wait
- * in the same transaction: the row goes through waiting into its queue. Sending raises the
- * revision, so none is missed between this read and the write. */
-static int take_signal(struct changing *c, struct change_slot *slot,
-                       const struct hf_env *env, struct hf_err *err)
+/* The signal for which the row waits from now on, or from whose wait it is resumed; NULL: none. */
+static const char *signal_of(const struct change_slot *slot)
+{
+    const char *ref = NULL;
+    if (slot->step.kind == HF_STEP_WRITE && slot->change->verb == HF_VERB_WAIT)
+        ref = slot->change->ref;
+    if (slot->step.kind == HF_STEP_WRITE && slot->change->verb == HF_VERB_RESUME)
+        ref = slot->was.w.waiting_ref;
+    return ref && hf_starts_with(ref, "signal.") ? ref : NULL;
+}
+
+/* Reads the first signal of this name that no wait has taken. */
+static int find_signal(struct changing *c, struct change_slot *slot, const char *ref,
+                       const char **ret_payload, struct hf_err *err)
+{
+    if (begin_read(c, &slot->signals))
+        return hf_fail_plain(err, HF_ENOMEM);
+    hf_ops_call(slot->signals, HF_SQL_SIGNAL_FIRST, HF_ANY_COUNT);
+    hf_ops_i64(slot->signals, slot->was.seq);
+    hf_ops_text(slot->signals, ref);
+    int rc = hf_ops_read(slot->signals, err);
+    const struct hf_call *kept = rc ? NULL : hf_ops_result(slot->signals, 0);
+    if (rc || kept->out_count == 0)
+        return rc;
+    slot->signal = hf_out_i64(kept, 0, HF_COL_SIGNAL_FIRST_NUMBER);
+    *ret_payload = hf_out_text(kept, 0, HF_COL_SIGNAL_FIRST_PAYLOAD);
+    return 0;
+}
+
+/* A wait whose signal is there goes through waiting into its queue, in one transaction. */
+static int wait_through(struct changing *c, struct change_slot *slot, const char *payload,
+                        const struct hf_env *env, struct hf_err *err)
 {
     struct hf_change resume = { .size = sizeof resume,
                                 .verb = HF_VERB_RESUME,
                                 .id = slot->was.w.work_id,
-                                .reason = slot->change->ref };
-    struct hf_step step;
-    slot->signal = 0;
-    if (slot->change->verb != HF_VERB_WAIT || slot->step.kind != HF_STEP_WRITE ||
-        !hf_starts_with(slot->change->ref, "signal."))
-        return 0;
-    if (begin_read(c, slot))
-        return hf_fail_plain(err, HF_ENOMEM);
-    hf_ops_call(slot->ops, HF_SQL_SIGNAL_FIRST, HF_ANY_COUNT);
-    hf_ops_i64(slot->ops, slot->was.seq);
-    hf_ops_text(slot->ops, slot->change->ref);
-    int rc = hf_ops_read(slot->ops, err);
-    const struct hf_call *kept = rc ? NULL : hf_ops_result(slot->ops, 0);
-    if (rc || kept->out_count == 0)
-        return rc;
-    resume.payload = hf_out_text(kept, 0, HF_COL_SIGNAL_FIRST_PAYLOAD);
+                                .reason = slot->change->ref,
+                                .payload = payload };
     slot->waited = slot->step.row;
     slot->waited.revision = slot->was.revision + 1;
-    rc = hf_step_change(&c->arena, &slot->waited, &resume, env, &step, err);
-    if (rc == 0) {
-        slot->step = step;
-        slot->signal = hf_out_i64(kept, 0, HF_COL_SIGNAL_FIRST_NUMBER);
+    return hf_step_change(&c->arena, &slot->waited, &resume, env, &slot->step, err);
+}
+
+/* A signal that was sent before its process waited for it (store/process/tell.c) ends the wait in
+ * the same transaction. A started owner_bound row keeps its lease then: no token can be lost with
+ * the answer. A signal that came while its owner waited goes with the owner's resume. Sending
+ * raises the revision, so none is missed between this read and the write. */
+static int take_signal(struct changing *c, struct change_slot *slot,
+                       const struct hf_change *change, const struct hf_env *env,
+                       struct hf_err *err)
+{
+    const struct hf_row *was = &slot->was;
+    struct hf_change with = *change;
+    const char *payload = NULL, *ref = signal_of(slot);
+    slot->signal = 0;
+    int rc = ref ? find_signal(c, slot, ref, &payload, err) : 0;
+    if (rc || slot->signal == 0)
+        return rc;
+    if (change->verb == HF_VERB_RESUME) {
+        with.payload = change->payload ? change->payload : payload;
+        return hf_step_change(&c->arena, was, &with, env, &slot->step, err);
     }
-    return rc;
+    if (was->disposition == HF_DISPOSITION_OWNER_BOUND)
+        return hf_step_signal(&c->arena, was, change, payload, env, &slot->step, err);
+    return wait_through(c, slot, payload, env, err);
 }
 
 static int decide(struct changing *c, struct change_slot *slot, struct hf_err *err)
@@ -223,7 +257,7 @@ static int decide(struct changing *c, struct change_slot *slot, struct hf_err *e
         rc = hf_step_change(&c->arena, &slot->was, &change, &env, &slot->step, &why);
     if (rc == HF_ENOMEM)
         return hf_fail_plain(err, rc);
-    return rc ? change_refuse(c, slot, &why) : take_signal(c, slot, &env, err);
+    return rc ? change_refuse(c, slot, &why) : take_signal(c, slot, &change, &env, err);
 }
 
 static int decide_all(struct changing *c, struct hf_err *err)
@@ -345,15 +379,16 @@ static void tell_session(struct hf_ops *ops, struct change_slot *slot)
 
 static void add_row(struct hf_ops *ops, const struct change_slot *slot)
 {
-    if (slot->signal == 0) {
-        hf_row_write(ops, &slot->was, &slot->step.row);
-        return;
+    bool through = slot->signal != 0 && slot->change->verb == HF_VERB_WAIT &&
+                   slot->step.kind == HF_STEP_WRITE;
+    if (through)
+        hf_row_write(ops, &slot->was, &slot->waited);
+    if (slot->signal != 0) {
+        hf_ops_call(ops, HF_SQL_SIGNAL_TAKE, 1);
+        hf_ops_i64(ops, slot->was.seq);
+        hf_ops_i64(ops, slot->signal);
     }
-    hf_row_write(ops, &slot->was, &slot->waited);
-    hf_ops_call(ops, HF_SQL_SIGNAL_TAKE, 1);
-    hf_ops_i64(ops, slot->was.seq);
-    hf_ops_i64(ops, slot->signal);
-    hf_row_write(ops, &slot->waited, &slot->step.row);
+    hf_row_write(ops, through ? &slot->waited : &slot->was, &slot->step.row);
 }
 
 /* Waiting statuses and such change through one statement; an appended event or a touch
@@ -535,7 +570,9 @@ static void forget_reads(struct changing *c)
         struct change_slot *slot = &c->slots[i];
         if (slot->ops)
             hf_ops_fini(slot->ops);
-        slot->ops = NULL;
+        if (slot->signals)
+            hf_ops_fini(slot->signals);
+        slot->ops = slot->signals = NULL;
         slot->seen = NULL;
     }
 }

@@ -11,10 +11,11 @@ struct change_slot {
     struct hf_item *item;
     struct hf_row was;           /* as read; texts live in `seen` */
     const struct hf_batch *seen; /* the read it came from; NULL: not read */
-    struct hf_ops *ops; /* of a read of its own: by reference, or of a kept signal */
+    struct hf_ops *ops;          /* of a read of its own, by reference */
+    struct hf_ops *signals;      /* of the read of a kept signal */
     struct hf_step step;
-    int64_t signal;       /* that was kept, and ends a wait at once; 0: none */
-    struct hf_row waited; /* then the row between the two */
+    int64_t signal;       /* that was kept, and is taken; 0: none */
+    struct hf_row waited; /* if a wait went through it, the row between the two */
     size_t first_call;    /* of its writes */
     size_t
         performed; /* call that refuses a release which would repeat effects; 0: none */
