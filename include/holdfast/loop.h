@@ -37,8 +37,8 @@ struct hf_loop_config {
  * left). */
 HF_API HF_MUST_USE int hf_loop_new(const struct hf_loop_config *config,
                                    struct hf_loop **ret_loop, struct hf_err *err);
-/* Ends all watches and timers without calling them, and waits for blocking work that runs. NULL is
- * fine. */
+/* Waits for blocking work that runs, calls what was posted before, and ends all watches and timers
+ * without calling them. What is posted meanwhile is dropped. NULL is fine. */
 HF_API void hf_loop_free(struct hf_loop *loop);
 
 /* One step: waits up to wait_ms (-1: as long as it takes) until something is due, and calls

@@ -87,6 +87,7 @@ void hf_loop_free(struct hf_loop *loop)
         return;
     while (loop->work_count > 0)
         uv_run(&loop->uv, UV_RUN_ONCE);
+    (void)hf_post_run(loop); /* the message may be the last that owns something */
     uv_walk(&loop->uv, close_handle, loop);
     uv_run(&loop->uv, UV_RUN_DEFAULT);
     int rc = uv_loop_close(&loop->uv);

@@ -143,6 +143,18 @@ static void messages_of_another_thread_arrive_in_order(void **state)
     hf_loop_free(log.loop);
 }
 
+static void what_was_posted_is_called_when_the_loop_is_freed(void **state)
+{
+    (void)state;
+    struct log log = { 0 };
+    struct hf_err err = { 0 };
+    assert_int_equal(hf_loop_new(NULL, &log.loop, &err), 0);
+    struct hf_task a = { &log, say_a };
+    assert_int_equal(hf_loop_post(log.loop, &a), 0);
+    hf_loop_free(log.loop);
+    assert_string_equal(log.text, "a");
+}
+
 struct reader {
     struct hf_watch *watch;
     int fd;
@@ -252,6 +264,7 @@ int main(void)
         cmocka_unit_test(timers_fire_in_order_and_stop_when_told),
         cmocka_unit_test(a_thousand_timers_fire_sorted),
         cmocka_unit_test(messages_of_another_thread_arrive_in_order),
+        cmocka_unit_test(what_was_posted_is_called_when_the_loop_is_freed),
         cmocka_unit_test(a_descriptor_is_watched_until_the_watch_is_freed),
         cmocka_unit_test(a_child_that_ends_is_noticed_without_a_signal_handler),
         cmocka_unit_test(blocking_work_is_bounded_and_its_end_is_told),
