@@ -556,6 +556,23 @@ static void a_holder_that_hears_late_harms_nobody(void **state)
     }
 }
 
+/* The claim, held up when the server has answered it, while another takes over. An exchange of
+ * another thread, such as a ring, may pass first: then it is held up before its write, finds
+ * another's unit, and is tried again. */
+static void claim_answered_late(const struct verb *verb, char token[200])
+{
+    bool taken = false;
+    uint32_t ready = verb->call == do_claim_by_id ? 2 : 1; /* it reads before it writes */
+    int rc = HF_EHELD;
+    for (int i = 0; rc == HF_EHELD && i < 3; i++) {
+        rc = paused(verb, WIRE_READY, ready, &taken, token);
+        assert_true(taken);
+        if (rc)
+            finish_late(&paused_try, token, "before");
+    }
+    assert_int_equal(rc, 0);
+}
+
 /* A claim that the server gets too late finds another's unit; one whose answer comes too late
  * returns a token that is worth nothing. */
 static void a_claim_paused_past_its_lease_is_none(void **state)
@@ -572,10 +589,7 @@ static void a_claim_paused_past_its_lease_is_none(void **state)
             fail_msg("%s, paused before: %s", verbs[v].name, hf_err_wire(rc));
         finish_late(&paused_try, token, "before");
 
-        bool by_id = verbs[v].call == do_claim_by_id; /* reads before it writes */
-        rc = paused(&verbs[v], WIRE_READY, by_id ? 2 : 1, &taken, token);
-        assert_true(taken);
-        assert_int_equal(rc, 0);
+        claim_answered_late(&verbs[v], token);
         assert_int_equal(change(cut, &paused_try,
                                 (struct hf_change){ .verb = HF_VERB_CLOSE_OUT,
                                                     .status = HF_STATUS_DONE }),
